@@ -1,0 +1,89 @@
+/** One piece of work: one kind of signal for one machine. The input of one drain execution, plain JSON. */
+import type { Instant } from "./time.ts";
+
+export type Destination = "EC2" | "WarmPool" | "AutoScalingGroup";
+export type SpotAction = "terminate" | "stop" | "hibernate";
+export type GoneState = "stopping" | "stopped" | "shutting-down" | "terminated";
+
+interface TaskBase {
+  /** Work id: `workId(...)`, the same for every delivery and for the sweep; fits a taint's value. */
+  readonly id: string;
+  /** Name of the EKS cluster that the instance's group belongs to. */
+  readonly cluster: string;
+  readonly group: string;
+  readonly instance: string;
+  /** EC2's LaunchTime; absent only where EC2 no longer shows the instance. With the id it names the machine. */
+  readonly launchTime?: Instant;
+  /** The event's time, or the sweep's. Deadlines count from here. */
+  readonly at: Instant;
+  /** Who found the work: an event, or the sweep because no execution was at it. */
+  readonly by: "event" | "sweep" | "operator";
+}
+
+export interface LifecycleTask extends TaskBase {
+  readonly kind: "lifecycle";
+  readonly hook: string;
+  /** Absent only in the sweep's own work (D2). */
+  readonly token?: string;
+  readonly destination: Destination;
+  readonly replacesRootVolume: boolean;
+}
+
+export interface SpotTask extends TaskBase {
+  readonly kind: "spot";
+  readonly action: SpotAction;
+  /** When EC2 acts. */
+  readonly until: Instant;
+}
+
+export interface GoneTask extends TaskBase {
+  readonly kind: "gone";
+  /** EC2's state in the event, or as the sweep read it. */
+  readonly state: GoneState;
+}
+
+export type Task = LifecycleTask | SpotTask | GoneTask;
+
+/** FNV-1a over UTF-16 code units, as 8 hex digits: tells tokens apart in a name; nothing secret depends on it. */
+export function shortHash(text: string): string {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index++) {
+    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  }
+  return (hash >>> 0).toString(16).padStart(8, "0");
+}
+
+/**
+ * Work id: kind, instance, LaunchTime (base 36 seconds) and for a lifecycle action its token's hash. At most 57 characters of
+ * [A-Za-z0-9-], so it fits a durable execution's name (64) with a slot, and a taint's value (63).
+ */
+export function workId(of: {
+  readonly kind: Task["kind"];
+  readonly instance: string;
+  readonly launchTime?: Instant | undefined;
+  readonly token?: string | undefined;
+}): string {
+  const machine = `${of.instance}-${launchSuffix(of.launchTime)}`;
+  return of.token === undefined ? `${of.kind}-${machine}` : `${of.kind}-${machine}-${shortHash(of.token)}`;
+}
+
+function launchSuffix(launchTime: Instant | undefined): string {
+  return launchTime === undefined ? "0" : Math.floor(launchTime / 1_000).toString(36);
+}
+
+/** Execution name of the sweep's own start of this work: one per ten-minute slot, so that a failed one can be followed. */
+export function sweepExecutionName(id: string, at: Instant): string {
+  return `${id}-sweep-${Math.floor(at / 600_000).toString(36)}`;
+}
+
+/** What a work id or execution name says, or undefined where it is not one of ours. */
+export function machineOf(name: string): { readonly instance: string; readonly launch: string } | undefined {
+  const match = /^(?:lifecycle|spot|gone)-(i-[0-9a-f]+)-([0-9a-z]+)(?:-|$)/.exec(name);
+  return match === null ? undefined : { instance: match[1] ?? "", launch: match[2] ?? "" };
+}
+
+/** Whether a work id was written for this machine, whatever its kind. */
+export function isForMachine(id: string, instance: string, launchTime: Instant | undefined): boolean {
+  const machine = machineOf(id);
+  return machine?.instance === instance && machine.launch === launchSuffix(launchTime);
+}
