@@ -82,7 +82,7 @@ export class VirtualClock implements Clock {
         try {
           resolve(answer());
         } catch (error) {
-          reject(error as Error);
+          reject(error);
         }
       });
     });
