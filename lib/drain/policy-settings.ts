@@ -1,0 +1,114 @@
+/** What an operator may choose as policy, and why not everything else. */
+import type { Policy } from "./policy.ts";
+import { DEFAULT_POLICY } from "./policy.ts";
+import type { Check, Checks, Problem } from "./setting-checks.ts";
+import { flag, list, readKeys, repeated, seconds, text, word } from "./setting-checks.ts";
+
+/** Auto Scaling ends an instance's wait in a hook after this, whatever the heartbeats. */
+const LONGEST_WAIT = 48 * 3_600;
+/** … and after this many heartbeat timeouts. */
+const MOST_TIMEOUTS = 100;
+/** Hooks that EKS puts on the groups of managed node groups; completing one ends EKS's own drain. */
+const HOOKS_OF_EKS: readonly string[] = ["Terminate-LC-Hook", "Launch-LC-Hook"];
+
+/** Reads `policy`; what is left out keeps its default. */
+export function readPolicy(value: unknown, path: string, problems: Problem[]): Policy {
+  const before = problems.length;
+  const policy: Policy = { ...DEFAULT_POLICY, ...readKeys<Policy>(value, path, CHECKS, [], problems) };
+  const broken = new Set(problems.slice(before).map((problem) => problem.path));
+  for (const { fields, find } of RULES) {
+    if (fields.some((field) => broken.has(`${path}.${field}`))) continue;
+    const problem = find(policy);
+    if (problem !== undefined) problems.push({ path: `${path}.${fields[0]}`, problem });
+  }
+  return policy;
+}
+
+const hookName: Check<string> = (value, path, problems) => {
+  if (typeof value === "string" && HOOKS_OF_EKS.includes(value)) {
+    problems.push({
+      path,
+      problem: `${value} is the hook of EKS itself, and completing it ends EKS's own drain (D2). Name a hook of your own, or leave it out for ${DEFAULT_POLICY.hookName}.`,
+    });
+    return undefined;
+  }
+  return text(
+    "1 to 255 of A-Z a-z 0-9 - _ /",
+    (name) => /^[A-Za-z0-9_/-]{1,255}$/.test(name),
+    `Auto Scaling takes no other hook names; leave it out for ${DEFAULT_POLICY.hookName}.`,
+  )(value, path, problems);
+};
+
+const driverName = text(
+  "a CSI driver's name such as ebs.csi.aws.com",
+  (name) => name.length <= 63 && /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/.test(name),
+  "It is the name of the CSIDriver object.",
+);
+
+const CHECKS: Checks<Policy> = {
+  hookName,
+  heartbeatTimeout: seconds(
+    60,
+    7_200,
+    "Beats come at half of it and looks up to a quarter of it apart, so under 60 s one slow beat loses the machine (D6); Auto Scaling takes no more than 7200. Leave it out for 300.",
+  ),
+  maxDuration: seconds(
+    1,
+    LONGEST_WAIT,
+    "Auto Scaling lets no instance wait longer than 48 h. Leave it out for 7200.",
+  ),
+  onDeadline: word(["CONTINUE", "ABANDON"], "These are the results that Auto Scaling knows."),
+  force: flag("With true, pods that PDBs still protect are deleted once forceAfter has passed."),
+  forceAfter: seconds(0, LONGEST_WAIT, "It counts from the beginning of the drain. Leave it out for 1800."),
+  margin: seconds(
+    10,
+    LONGEST_WAIT,
+    "It is kept before every hard limit, and less than 10 s leaves no time for a retried request. Leave it out for 60.",
+  ),
+  criticalBudget: seconds(
+    5,
+    7_200,
+    "It is the kubelet's shutdownGracePeriodCriticalPods, of which 3 s are kept (H8). Leave it out for 30.",
+  ),
+  kubeletGrace: seconds(0, LONGEST_WAIT, "A silent kubelet may come back that long. Leave it out for 180."),
+  joinGrace: seconds(0, LONGEST_WAIT, "A new instance may register that long. Leave it out for 90."),
+  drivers: list("CSI driver names", driverName, "Leave it out for ebs.csi.aws.com."),
+  outOfService: flag("With false, volumes of a machine that is gone wait for Kubernetes' own 6 minutes."),
+};
+
+interface PolicyRule {
+  /** Fields that the rule compares; the first one is where its problem is shown. */
+  readonly fields: readonly (keyof Policy)[];
+  readonly find: (policy: Policy) => string | undefined;
+}
+
+const RULES: readonly PolicyRule[] = [
+  {
+    fields: ["maxDuration", "heartbeatTimeout"],
+    find: ({ maxDuration, heartbeatTimeout }) =>
+      maxDuration <= MOST_TIMEOUTS * heartbeatTimeout
+        ? undefined
+        : `expected at most ${MOST_TIMEOUTS * heartbeatTimeout} s, 100 times the heartbeatTimeout of ${heartbeatTimeout} s, got ${maxDuration}: Auto Scaling ends the wait then (D13). Lower it, or raise heartbeatTimeout to ${Math.ceil(maxDuration / MOST_TIMEOUTS)} s or more.`,
+  },
+  {
+    fields: ["maxDuration", "margin"],
+    find: ({ maxDuration, margin }) =>
+      maxDuration > margin
+        ? undefined
+        : `expected more than the margin of ${margin} s, got ${maxDuration}: the deadline would be over before the drain begins (D13). Raise it, or lower margin.`,
+  },
+  {
+    fields: ["forceAfter", "force", "maxDuration", "margin"],
+    find: ({ force, forceAfter, maxDuration, margin }) =>
+      !force || maxDuration <= margin || forceAfter < maxDuration - margin
+        ? undefined
+        : `expected less than ${maxDuration - margin} s, which is maxDuration less margin, got ${forceAfter}: the deadline would come before force ever does. Lower it, or raise maxDuration.`,
+  },
+  {
+    fields: ["drivers"],
+    find: ({ drivers }) =>
+      repeated(drivers).length === 0
+        ? undefined
+        : `${repeated(drivers).join(", ")} stands in it more than once. Name each driver once.`,
+  },
+];
