@@ -45,12 +45,16 @@ export interface Memory {
   /** EC2 reads outside D14 (I12), and not before when the next one may come. */
   readonly ec2Reads: number;
   readonly ec2NotBefore: Instant;
-  /** The rule whose whole condition the previous look found true (D12's "agree"). */
-  readonly agreed?: { readonly rule: string; readonly at: Instant };
+  /** The rule whose whole condition the previous look found true (D12's "agree"); empty: none. */
+  readonly agreed: string;
   /** uid of the CSI node pod that the work was handed to. */
   readonly handedOver?: string;
-  /** Our lifecycle action: open, ended by us with a result, or found over. */
-  readonly action: "open" | "continued" | "abandoned" | "over";
+  /** Our lifecycle action: open, ended by us, or found over. */
+  readonly action: "open" | "completed" | "over";
+  /** A completion was sent and its answer lost: "over" may then be our own doing. */
+  readonly completionSent: boolean;
+  /** Other Nodes, when this one fell silent: how many, and how many of them silent too (D13). */
+  readonly others?: { readonly total: number; readonly unknown: number; readonly at: Instant };
   /** Events written, by reason and where it matters a detail: one per change of state. */
   readonly reported: readonly string[];
   /** Consecutive looks that could not read Kubernetes. */
@@ -59,6 +63,8 @@ export interface Memory {
   readonly emptied: boolean;
   /** The Lease as first seen with this renewTime (D14). */
   readonly lease?: { readonly renewTime: string; readonly at: Instant };
+  /** Renewals of the Lease seen while EC2 said the machine is down: its kubelet's last one may be among them. */
+  readonly renewalsWhileDown: number;
   /** When our out-of-service taint went on. */
   readonly taintedAt?: Instant;
   /** Text that changes when anything moves, and when it last did: paces the looks and feeds the no-progress metric. */
@@ -80,10 +86,13 @@ export function initialMemory(at: Instant): Memory {
     lists: { count: 0, at: 0, foundNew: false },
     ec2Reads: 0,
     ec2NotBefore: 0,
+    agreed: "",
     action: "open",
+    completionSent: false,
     reported: [],
     blindLooks: 0,
     emptied: false,
+    renewalsWhileDown: 0,
     progress: { mark: "", at },
   };
 }

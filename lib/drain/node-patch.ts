@@ -86,6 +86,6 @@ function removeTaints(node: NodeView, isOurs: (value: string) => boolean): reado
   return node.taints
     .map((taint, index) => ({ taint, index }))
     .filter(({ taint }) => taint.key === OUT_OF_SERVICE_TAINT && isOurs(taint.value ?? ""))
-    .reverse()
+    .toReversed()
     .map(({ index }) => ({ op: "remove" as const, path: `/spec/taints/${index}` }));
 }

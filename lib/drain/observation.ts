@@ -30,6 +30,8 @@ export interface Observation {
   readonly task: Task;
   readonly memory: Memory;
   readonly instance: Reading<InstanceView | null>;
+  /** When EC2 was asked about the instance; 0 where it was not. */
+  readonly ec2At: Instant;
   readonly member: Reading<GroupMemberView | null>;
   readonly node: Reading<NodeView | null>;
   readonly csiNode: Reading<CsiNodeView | null>;

@@ -13,7 +13,9 @@ import type {
   VolumeView,
 } from "../drain/cluster.ts";
 import type { Ec2AttachmentView, Ec2VolumeView, GroupMemberView, InstanceView } from "../drain/machine.ts";
+import type { Decision } from "../drain/decision.ts";
 import type { EventReason, MetricName } from "../drain/names.ts";
+import type { Observation } from "../drain/observation.ts";
 import type { Instant } from "../drain/time.ts";
 import type { Task } from "../drain/task.ts";
 
@@ -107,7 +109,18 @@ export interface ExecutionsPort {
   readonly listRunning: () => Promise<readonly string[]>;
 }
 
+/** What a look leaves to be logged. `changed`: something moved since the look before, so the whole of it is worth keeping. */
+export interface LookRecord {
+  readonly observation: Observation;
+  readonly decision: Decision;
+  readonly changed: boolean;
+  /** Actions that failed, in words. */
+  readonly failures: readonly string[];
+}
+
 export interface TelemetryPort {
+  /** The decision log: what one look saw, decided and could not do. */
+  readonly look: (record: LookRecord) => void;
   /** One structured line. */
   readonly log: (line: Readonly<Record<string, unknown>>) => void;
   /** `dimensions` beside the group and cluster are few and bounded. */

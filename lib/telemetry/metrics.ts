@@ -5,6 +5,7 @@
 import { type MetricName, PRODUCT } from "../drain/names.ts";
 import { type Instant, isoOf } from "../drain/time.ts";
 import type { TelemetryPort } from "../engine/ports.ts";
+import { decisionLine } from "./decision-line.ts";
 
 export interface TelemetryOptions {
   /** Takes one line without its line break. Must not add a prefix: CloudWatch reads the line as JSON. */
@@ -28,6 +29,11 @@ export function createTelemetry(options: TelemetryOptions): TelemetryPort {
     options.write(jsonOf({ time: isoOf(options.now()), ...options.fields, ...line }));
   };
   return {
+    look: ({ observation, decision, changed, failures }) =>
+      write({
+        ...decisionLine(observation, decision, changed),
+        ...(failures.length > 0 ? { failures } : {}),
+      }),
     log: write,
     metric: (name, value, dimensions = {}) => {
       if (!Number.isFinite(value)) {

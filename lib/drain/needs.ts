@@ -1,0 +1,110 @@
+/**
+ * What a look has to read, and what it need not: Kubernetes for one Node, its pods and the attachments it can name, the cluster's list
+ * twice, EC2 and Auto Scaling only when the phase needs them (I11, I12). Predicates over what is known so far.
+ */
+import { isKubeletSilent } from "./deadline.ts";
+import { type Observation, valueOf } from "./observation.ts";
+import type { Policy } from "./policy.ts";
+import { type Situation, hasSettled, understand } from "./situation.ts";
+import { MINUTE, SECOND } from "./time.ts";
+import { managedInUse } from "./volumes.ts";
+
+/** At the start, and in D14 every time; a failed read is tried again. */
+export function needsInstance({ task, memory }: Observation): boolean {
+  return task.kind === "gone" || (memory.action !== "over" && !memory.machineSeen);
+}
+
+/** When our action is over, to learn why; in D14 to learn whether a stopped machine is hibernated. */
+export function needsMember(observation: Observation): boolean {
+  const { task, memory } = observation;
+  const state = valueOf(observation.instance)?.state;
+  return task.kind === "gone" ? state === "stopped" || state === "stopping" : memory.action === "over";
+}
+
+/** A boot of the Node that was not verified yet (D5), and always in D14. */
+export function needsCsiNode(observation: Observation): boolean {
+  const node = valueOf(observation.node);
+  return !!node && (observation.task.kind === "gone" || node.bootId !== observation.memory.verifiedBoot);
+}
+
+/**
+ * The one list of Nodes: where the GET by EC2's name found none and the machine has had its time to join, or where EC2 has no name
+ * to try.
+ */
+export function needsNodeList(observation: Observation, policy: Policy, hasName: boolean): boolean {
+  const { memory, task } = observation;
+  if (memory.nodesListed || memory.node !== undefined || task.kind === "gone") return false;
+  return !hasName || (memory.lookups >= 1 && hasHadTimeToJoin(observation, policy));
+}
+
+/** D4: joinGrace after LaunchTime; unknown to EC2 counts as long ago. */
+export function hasHadTimeToJoin(observation: Observation, policy: Policy): boolean {
+  const launched = valueOf(observation.instance)?.launchTime ?? observation.task.launchTime;
+  return launched === undefined || observation.at - launched >= policy.joinGrace * SECOND;
+}
+
+/**
+ * The list of all attachments: once the cordon stands (for names that cannot be computed), once more to confirm, and again only if
+ * that found something new, at most once a minute. The gone work begins with it: it names the Node, or ends the work.
+ */
+export function needsAttachmentList(observation: Observation): boolean {
+  const { memory, task, at } = observation;
+  const { count, foundNew } = memory.lists;
+  const due = count < 2 || at - memory.lists.at >= MINUTE;
+  if (count === 0) return task.kind === "gone" || memory.cordonedAt !== undefined;
+  return memory.agreed !== "" && (count < 2 || foundNew) && due;
+}
+
+/** How long nothing may move before EC2 is asked whether it knows why. */
+const STUCK_AFTER = 20 * SECOND;
+/** After the out-of-service taint had this long, EC2 is asked what is left (D14). */
+const TAINT_SETTLES = 60 * SECOND;
+
+/** EC2's attachments: at the start, at the hand-over, when Kubernetes says nothing blocks, and where nothing moves (I12). */
+export function needsEc2Volumes(observation: Observation, policy: Policy): boolean {
+  const { memory, at, task } = observation;
+  if (memory.action === "over") return false;
+  // The look that has to agree reads EC2 itself, however recently the look before it did.
+  if (memory.agreed !== "") return true;
+  if (at < memory.ec2NotBefore) return false;
+  if (task.kind === "gone") return memory.taintedAt !== undefined && at - memory.taintedAt >= TAINT_SETTLES;
+  if (memory.looks === 0) return true;
+  const situation = understand(observation, policy);
+  if (situation.blindness !== undefined) return memory.emptied;
+  if (situation.ownership === "adopted") return true;
+  if (situation.ownership === "absent" && memory.node === undefined) {
+    return memory.lookups >= 1 && hasHadTimeToJoin(observation, policy);
+  }
+  if (situation.pods.evictable.length > 0) return false;
+  const nothingBlocks = situation.blocking.length === 0 && hasSettled(situation);
+  return nothingBlocks || mayHandOver(situation) || at - memory.progress.at >= STUCK_AFTER;
+}
+
+/** D10's condition as far as Kubernetes alone can tell. */
+function mayHandOver(situation: Situation): boolean {
+  const { task, memory, node, pods, policy } = situation;
+  return (
+    task.kind === "lifecycle" &&
+    task.token !== undefined &&
+    memory.handedOver === undefined &&
+    node !== undefined &&
+    pods.hookPod !== undefined &&
+    hasSettled(situation) &&
+    managedInUse(node.volumesInUse, policy).length === 0
+  );
+}
+
+/** Handles that Kubernetes has attached here and EC2, read in this look, has not: moved or leaked. */
+export function unexplainedHandles(observation: Observation, policy: Policy): readonly string[] {
+  if (observation.ec2Volumes.kind !== "read") return [];
+  return understand(observation, policy).verdicts.flatMap((volume) =>
+    volume.verdict === "leaked" ? (volume.handle ?? []) : [],
+  );
+}
+
+/** D13: whether the silence is this kubelet's or everybody's; at most once a minute while it is everybody's. */
+export function needsOthers(observation: Observation, policy: Policy): boolean {
+  const { memory, at, task } = observation;
+  if (task.kind !== "lifecycle" || !isKubeletSilent(observation, policy)) return false;
+  return memory.others === undefined || at - memory.others.at >= MINUTE;
+}

@@ -1,0 +1,113 @@
+/** D2, D3, D15: our lifecycle action is over, by whom, and what is undone when the machine goes on. */
+import type { Decision } from "./decision.ts";
+import { end, eventOnce, lookAgain } from "./drafting.ts";
+import { withdrawPatch } from "./node-patch.ts";
+import { type Situation, isWorkOurs } from "./situation.ts";
+import { machineOf } from "./task.ts";
+
+/** Auto Scaling's states of an instance that goes on working. */
+const IN_SERVICE = ["InService", "Standby"];
+
+export function overOrCalledOff(situation: Situation): Decision | undefined {
+  const { memory, observation } = situation;
+  switch (memory.action) {
+    case "open":
+      return undefined;
+    case "completed":
+      return end(situation, { rules: ["D3"], reason: "the lifecycle action was completed" }, "completed");
+    case "over":
+      break;
+    default:
+      return memory.action satisfies never;
+  }
+  if (observation.member.kind !== "read") {
+    return lookAgain(situation, {
+      phase: "ending",
+      rules: ["D2"],
+      reason: "the lifecycle action is over: asking Auto Scaling where the instance stands",
+    });
+  }
+  const state = observation.member.value?.lifecycleState ?? "in no group";
+  return IN_SERVICE.includes(state) ? calledOff(situation, state) : finished(situation, state);
+}
+
+/** D3: over. By the hook after a hand-over, by ourselves where only the answer was lost, else by somebody else (D2). */
+function finished(situation: Situation, state: string): Decision {
+  const { memory } = situation;
+  if (memory.completionSent) {
+    return end(
+      situation,
+      { rules: ["D3"], reason: `the action is over (${state}): our completion had arrived` },
+      "completed",
+    );
+  }
+  if (memory.handedOver !== undefined) return byHook(situation, state);
+  const reason = `the action ended without our completion or hand-over (${state})`;
+  return end(
+    situation,
+    {
+      rules: ["D2", "D3"],
+      reason,
+      actions: [
+        ...eventOnce(situation, "CompletedByOther", reason, { type: "Warning" }),
+        { kind: "metric", name: "CompletedByOther", value: 1 },
+      ],
+    },
+    "completed-by-other",
+  );
+}
+
+function byHook(situation: Situation, state: string): Decision {
+  return end(
+    situation,
+    {
+      rules: ["D3", "D10"],
+      reason: `the hook completed the action after the hand-over (${state})`,
+      actions: [{ kind: "metric", name: "DrainsCompleted", value: 1 }],
+    },
+    "completed-by-hook",
+  );
+}
+
+/** D15: `work` and, if ours, the cordon go in one patch; then the work ends. */
+function calledOff(situation: Situation, state: string): Decision {
+  const { node, work, memory } = situation;
+  const outcome = memory.handedOver === undefined ? "called-off" : "completed-by-hook";
+  const reason = `the instance is ${state} again and no action of ours is open`;
+  if (situation.blindness !== undefined || situation.ownership === "unverified") {
+    return lookAgain(situation, {
+      phase: "ending",
+      rules: ["D15"],
+      reason: `${reason}; the Node could not be read`,
+    });
+  }
+  if (node === undefined || !(isWorkOurs(situation) || work.kind === "void")) {
+    return end(
+      situation,
+      { rules: ["D15"], reason, actions: [{ kind: "metric", name: "DrainsCalledOff", value: 1 }] },
+      outcome,
+    );
+  }
+  const cordoned = (work.kind === "open" || work.kind === "void") && work.work.cordoned;
+  const patch = withdrawPatch(node, {
+    uncordon: cordoned,
+    isOurTaint: (value) => machineOf(value) !== undefined,
+  });
+  return end(
+    situation,
+    {
+      rules: ["D15"],
+      reason,
+      actions: [
+        { kind: "patch-node", purpose: "withdraw", patch },
+        ...eventOnce(
+          situation,
+          "DrainCalledOff",
+          `${reason}: ${cordoned ? "uncordoned" : "the cordon is not ours"}`,
+        ),
+        { kind: "metric", name: "DrainsCalledOff", value: 1 },
+      ],
+    },
+    outcome,
+  );
+}

@@ -1,0 +1,75 @@
+/** When to look again. Soon while something moves, slower the longer nothing does, never past a beat or the deadline. */
+import type { Phase } from "./decision.ts";
+import type { Situation } from "./situation.ts";
+import { SECOND } from "./time.ts";
+
+/** Seconds between looks while things move. */
+const QUICK: Readonly<Record<Phase, number>> = {
+  locating: 5,
+  cordoning: 1,
+  evicting: 2,
+  detaching: 1,
+  confirming: 1,
+  "proving-death": 5,
+  "forcing-off": 2,
+  blind: 1,
+  ending: 1,
+};
+const SLOWEST = 30;
+/** Nothing moved for this many seconds adds one second to the interval: 30 s after five minutes. */
+const QUIET_PER_SECOND = 10;
+/** I6 allows 1,000 looks: after the first quick ones the rest are spread over what is left of the time. */
+const QUICK_LOOKS = 200;
+const MOST_LOOKS = 950;
+
+export function pace(situation: Situation, phase: Phase): number {
+  const { now, memory, deadline } = situation;
+  const quiet = (now - memory.progress.at) / SECOND;
+  const wanted =
+    phase === "blind"
+      ? 2 ** Math.min(memory.blindLooks, 5)
+      : Math.max(QUICK[phase], quiet / QUIET_PER_SECOND);
+  const spread =
+    memory.looks < QUICK_LOOKS ? 0 : (deadline - now) / SECOND / Math.max(1, MOST_LOOKS - memory.looks);
+  const interval = Math.max(Math.min(wanted, SLOWEST), spread);
+  return Math.max(1, Math.floor(Math.min(interval, untilBeat(situation), untilDeadline(situation))));
+}
+
+function untilDeadline({ now, deadline }: Situation): number {
+  return now >= deadline ? Number.POSITIVE_INFINITY : Math.ceil((deadline - now) / SECOND);
+}
+
+/** Seconds to the next heartbeat that is due; none for work without a lifecycle action. */
+function untilBeat(situation: Situation): number {
+  const { now, memory, policy } = situation;
+  if (!hasOpenAction(situation)) return Number.POSITIVE_INFINITY;
+  if (memory.beat?.ok === false) return FAILED_BEAT_RETRY;
+  return Math.min(
+    policy.heartbeatTimeout / LOOKS_PER_TIMEOUT,
+    memory.beat === undefined
+      ? Number.POSITIVE_INFINITY
+      : (memory.beat.at + beatInterval(situation) - now) / SECOND,
+  );
+}
+
+/** D6: looks are at most a quarter of the heartbeat timeout apart. */
+const LOOKS_PER_TIMEOUT = 4;
+const FAILED_BEAT_RETRY = 5;
+
+function beatInterval({ policy }: Situation): number {
+  return (policy.heartbeatTimeout * SECOND) / 2;
+}
+
+export function hasOpenAction({ task, memory }: Situation): boolean {
+  return task.kind === "lifecycle" && memory.action === "open";
+}
+
+/**
+ * D6: at start, then at half the heartbeat timeout; a failed beat is retried at the next look. Looks come in whole seconds, so a beat
+ * due before the next one can come is sent now.
+ */
+export function needsBeat(situation: Situation): boolean {
+  if (!hasOpenAction(situation)) return false;
+  const { beat } = situation.memory;
+  return beat === undefined || !beat.ok || situation.now - beat.at >= beatInterval(situation) - SECOND;
+}

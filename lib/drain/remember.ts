@@ -1,0 +1,188 @@
+/** What a look leaves to the next one: observation, decision and the outcomes of its actions, folded into the memory. */
+import type { Action, Decision, Next } from "./decision.ts";
+import { isDown } from "./death.ts";
+import type { Memory } from "./memory.ts";
+import { type Observation, valueOf } from "./observation.ts";
+import type { Policy } from "./policy.ts";
+import { type ActionResult, rememberResult } from "./results.ts";
+import { type Situation, isWorkOurs, understand } from "./situation.ts";
+import { SECOND } from "./time.ts";
+
+export interface Remembered {
+  readonly memory: Memory;
+  readonly next: Next;
+}
+
+export function remember(
+  observation: Observation,
+  decision: Decision,
+  results: readonly ActionResult[],
+  policy: Policy,
+): Remembered {
+  const situation = understand(observation, policy);
+  const seen = rememberSeen(observation.memory, situation, decision);
+  const memory = results.reduce((before, result) => rememberResult(before, result, observation), seen);
+  return { memory: withProgress(memory, situation, decision), next: nextAfter(decision, results, memory) };
+}
+
+/** A work ends only if what it depends on was done; an action that is over is looked into at once. */
+function nextAfter(decision: Decision, results: readonly ActionResult[], memory: Memory): Next {
+  const failed = results.some(
+    ({ action, failure, skipped }) => isEssential(action) && (failure !== undefined || skipped === true),
+  );
+  if (!failed) return decision.next;
+  const inSeconds = memory.action === "over" || decision.next.kind === "done" ? RETRY_SECONDS : 1;
+  return decision.next.kind === "done"
+    ? { kind: "again", inSeconds }
+    : { kind: "again", inSeconds: Math.min(decision.next.inSeconds, inSeconds) };
+}
+
+/** A completion that failed is tried again soon, and until it is known to be over (C20). */
+const RETRY_SECONDS = 2;
+
+function isEssential(action: Action): boolean {
+  switch (action.kind) {
+    case "complete":
+    case "hand-over":
+    case "force-off":
+      return true;
+    case "patch-node":
+      return action.purpose !== "ignore";
+    case "heartbeat":
+    case "evict":
+    case "delete-pods":
+    case "event":
+    case "metric":
+      return false;
+    default:
+      return action satisfies never;
+  }
+}
+
+function rememberSeen(memory: Memory, situation: Situation, decision: Decision): Memory {
+  const { observation, node, now } = situation;
+  const rows = valueOf(observation.rows);
+  const names = namesOf(observation, situation);
+  const others = valueOf(observation.others);
+  const lookedUp = situation.ownership === "absent" && memory.node === undefined;
+  const handedOver =
+    isWorkOurs(situation) && situation.work.kind === "open" ? situation.work.work.handedOver : undefined;
+  const rootDevice = valueOf(observation.instance)?.rootDevice;
+  return {
+    ...memory,
+    ...nodeMemory(memory, observation),
+    looks: memory.looks + 1,
+    lookups: memory.lookups + (lookedUp ? 1 : 0),
+    nodesListed: memory.nodesListed || (observation.calls["kubernetes.listNodes"] ?? 0) > 0,
+    machineSeen: memory.machineSeen || !!valueOf(observation.instance),
+    claims: observation.claims,
+    volumes: observation.volumes,
+    attachments: names,
+    handles: handlesOf(memory, situation),
+    ec2Reads: memory.ec2Reads + ec2ReadsOf(observation),
+    ec2NotBefore: ec2NotBefore(memory, observation),
+    blindLooks: situation.blindness === undefined ? 0 : memory.blindLooks + 1,
+    emptied: memory.emptied || (node !== undefined && isEmptied(situation)),
+    ...leaseMemory(memory, situation),
+    lists:
+      rows === undefined
+        ? memory.lists
+        : {
+            count: memory.lists.count + 1,
+            at: now,
+            foundNew: rows.some((row) => !memory.attachments.includes(row.name)),
+          },
+    agreed: decision.agrees ?? "",
+    ...(node === undefined ? {} : { verifiedBoot: node.bootId }),
+    ...(rootDevice === undefined ? {} : { rootDevice }),
+    ...(others === undefined ? {} : { others: { ...others, at: now } }),
+    ...(handedOver === undefined ? {} : { handedOver }),
+    ...confirmed(memory, situation),
+  };
+}
+
+function nodeMemory(memory: Memory, observation: Observation): Pick<Memory, "node"> | Record<string, never> {
+  const node = valueOf(observation.node);
+  if (node) return { node: { name: node.name, uid: node.uid } };
+  const named = (valueOf(observation.rows) ?? [])[0]?.nodeName;
+  return memory.node === undefined && named !== undefined ? { node: { name: named, uid: "" } } : {};
+}
+
+/** Names still worth a GET: known, found in the list, or there now; those read and not there are dropped. */
+function namesOf(observation: Observation, { memory }: Situation): readonly string[] {
+  const present = valueOf(observation.attachments);
+  const listed = (valueOf(observation.rows) ?? []).map((row) => row.name);
+  const kept = present === undefined ? memory.attachments : present.map((attachment) => attachment.name);
+  return [...new Set([...kept, ...listed])];
+}
+
+function handlesOf(memory: Memory, { verdicts }: Situation): readonly string[] {
+  const managed = verdicts.flatMap((volume) =>
+    volume.verdict === "foreign" || volume.verdict === "local" ? [] : (volume.handle ?? []),
+  );
+  return [...new Set([...memory.handles, ...managed])];
+}
+
+function ec2ReadsOf(observation: Observation): number {
+  return Object.entries(observation.calls)
+    .filter(([method]) => method.startsWith("ec2."))
+    .reduce((sum, [, count]) => sum + count, 0);
+}
+
+/** EC2's volumes are not asked again at once where Kubernetes still shows them: twice the interval each time, 30 s at most. */
+function ec2NotBefore(memory: Memory, observation: Observation): number {
+  if (observation.ec2Volumes.kind === "unread") return memory.ec2NotBefore;
+  const spent = memory.ec2Reads + ec2ReadsOf(observation);
+  const failed = observation.ec2Volumes.kind === "failed";
+  const free = failed ? 0 : FREE_EC2_READS;
+  return observation.at + Math.min(30, 2 ** Math.max(0, spent - free)) * SECOND;
+}
+
+const FREE_EC2_READS = 5;
+
+function isEmptied(situation: Situation): boolean {
+  return (
+    situation.observation.pods.kind === "read" &&
+    situation.pods.evictable.length === 0 &&
+    situation.memory.cordonedAt !== undefined
+  );
+}
+
+function leaseMemory(memory: Memory, situation: Situation): Partial<Memory> {
+  const { lease } = situation.observation;
+  if (lease.kind !== "read") return {};
+  const renewTime = lease.value?.renewTime ?? "";
+  if (memory.lease?.renewTime === renewTime) return {};
+  const renewed = memory.lease !== undefined && isDown(situation);
+  return {
+    lease: { renewTime, at: situation.now },
+    renewalsWhileDown: memory.renewalsWhileDown + (renewed ? 1 : 0),
+  };
+}
+
+/**
+ * When the cordon is confirmed: by the patch's answer (rememberResult), by a Node that carries it already, or by being sure that
+ * there is no Node to cordon. The five seconds of D10 and D12 count from there.
+ */
+function confirmed(memory: Memory, situation: Situation): Pick<Memory, "cordonedAt"> | Record<string, never> {
+  if (memory.cordonedAt !== undefined) return {};
+  const { ownership, node, now } = situation;
+  const noNode =
+    ownership === "absent" && (memory.node !== undefined || (memory.lookups >= 1 && memory.nodesListed));
+  const cordoned = node?.unschedulable === true && isWorkOurs(situation);
+  return noNode || cordoned ? { cordonedAt: now } : {};
+}
+
+/** The mark changes when anything moves: a pod goes or starts to go, a verdict changes, a phase begins. */
+function withProgress(memory: Memory, situation: Situation, decision: Decision): Memory {
+  const pods = situation.pods.evictable.map((pod) => `${pod.uid.slice(0, 8)}${pod.deleting ? "-" : ""}`);
+  const volumes = situation.blocking.map(
+    (volume) => `${volume.handle ?? volume.attachment ?? ""}${volume.verdict}`,
+  );
+  const mark = [
+    decision.phase === "confirming" ? "detaching" : decision.phase,
+    ...pods.sort(),
+    ...volumes.sort(),
+  ].join();
+  return mark === memory.progress.mark ? memory : { ...memory, progress: { mark, at: situation.now } };
+}

@@ -1,0 +1,221 @@
+/**
+ * Carries out a decision. Actions run in the decision's order; where one fails that others depend on, those are skipped and the next
+ * look decides anew. Every act may be repeated: preconditions (uid, resourceVersion, token) make a repetition harmless.
+ */
+import type { Action, Eviction, PodTarget } from "../drain/decision.ts";
+import type { Failure, Observation } from "../drain/observation.ts";
+import { valueOf } from "../drain/observation.ts";
+import type { ActionResult } from "../drain/results.ts";
+import { PortError } from "./errors.ts";
+import type { LifecycleActionRef, Ports } from "./ports.ts";
+
+/** Requests of one group under way at once: a node's pods must not look like an attack to the API server. */
+const AT_ONCE = 10;
+
+type Acted = Omit<ActionResult, "action">;
+
+export async function act(
+  observation: Observation,
+  actions: readonly Action[],
+  ports: Ports,
+): Promise<readonly ActionResult[]> {
+  const results: ActionResult[] = [];
+  let cordonFailed = false;
+  for (const action of actions) {
+    const acted: Acted =
+      cordonFailed && dependsOnCordon(action)
+        ? { skipped: true }
+        : await tried(() => perform(action, observation, ports));
+    results.push({ action, ...acted });
+    if (action.kind === "patch-node" && acted.failure !== undefined) cordonFailed = true;
+  }
+  return results;
+}
+
+/** D5: nothing of the cluster is changed before the cordon stands. */
+function dependsOnCordon(action: Action): boolean {
+  return ["evict", "delete-pods", "hand-over", "force-off"].includes(action.kind);
+}
+
+async function tried(perform: () => Promise<Acted>): Promise<Acted> {
+  try {
+    return await perform();
+  } catch (error) {
+    return { failure: failureOf(error) };
+  }
+}
+
+/** A PortError as a value; anything else is a bug and goes on up. */
+function failureOf(error: unknown): Failure {
+  if (!(error instanceof PortError)) throw error;
+  return { operation: error.operation, cause: error.kind, message: error.message };
+}
+
+async function perform(action: Action, observation: Observation, ports: Ports): Promise<Acted> {
+  const { cluster, autoScaling, telemetry } = ports;
+  switch (action.kind) {
+    case "heartbeat":
+      await autoScaling.heartbeat(lifecycleAction(observation));
+      return {};
+    case "complete":
+      await autoScaling.complete(lifecycleAction(observation), action.result);
+      return {};
+    case "patch-node":
+      return { node: await cluster.patchNode(nodeName(observation), action.patch) };
+    case "evict":
+      return { evictions: await evictInOrder(action.groups, ports) };
+    case "delete-pods":
+      await Promise.all(action.pods.map((pod) => ignoringGone(() => cluster.deletePod(pod))));
+      return {};
+    case "hand-over":
+      await cluster.patchNode(nodeName(observation), action.patch);
+      await ignoringGone(() => cluster.deletePod(action.pod));
+      return {};
+    case "force-off":
+      return forceOff(action, observation, ports);
+    case "event":
+      return recordEvent(action, observation, ports);
+    case "metric":
+      telemetry.metric(action.name, action.value, action.dimensions);
+      return {};
+    default:
+      return action satisfies never;
+  }
+}
+
+/** D2: by token where one is known. */
+function lifecycleAction({ task }: Observation): LifecycleActionRef {
+  if (task.kind !== "lifecycle") throw new TypeError(`${task.kind} work has no lifecycle action`);
+  const { group, hook, instance, token } = task;
+  return { group, hook, instance, ...(token === undefined ? {} : { token }) };
+}
+
+function nodeName({ node, memory }: Observation): string {
+  return valueOf(node)?.name ?? memory.node?.name ?? "";
+}
+
+/** D7: one group after the other, a group's requests together. A throttled or unreachable API ends the round. */
+async function evictInOrder(
+  groups: readonly (readonly Eviction[])[],
+  { cluster }: Ports,
+): Promise<NonNullable<ActionResult["evictions"]>> {
+  const outcomes: Record<string, NonNullable<ActionResult["evictions"]>[string]> = {};
+  for (const group of groups) {
+    for (let index = 0; index < group.length; index += AT_ONCE) {
+      const asked = group.slice(index, index + AT_ONCE);
+      const answers = await Promise.all(
+        asked.map((pod) => evictionOutcome(() => cluster.evictPod(refOf(pod), pod.graceSeconds))),
+      );
+      asked.forEach((pod, position) => {
+        const answer = answers[position];
+        if (answer !== undefined) outcomes[pod.uid] = answer;
+      });
+    }
+  }
+  return outcomes;
+}
+
+async function evictionOutcome(
+  evict: () => Promise<void>,
+): Promise<NonNullable<ActionResult["evictions"]>[string]> {
+  try {
+    await evict();
+    return { outcome: "accepted" };
+  } catch (error) {
+    return outcomeOfFailure(error);
+  }
+}
+
+/** D7's list of answers. */
+function outcomeOfFailure(error: unknown): NonNullable<ActionResult["evictions"]>[string] {
+  if (!(error instanceof PortError)) throw error;
+  switch (error.kind) {
+    case "not-found":
+    case "conflict":
+      return { outcome: "gone" };
+    case "namespace-terminating":
+      return { outcome: "left" };
+    case "disruption-budget":
+      return { outcome: "budget", ...(error.budget === undefined ? {} : { budget: error.budget }) };
+    case "network":
+    case "throttled":
+    case "server":
+    case "unauthenticated":
+    case "forbidden":
+    case "rejected":
+    case "no-active-action":
+      return { outcome: "failed" };
+    default:
+      return error.kind satisfies never;
+  }
+}
+
+/** D14: the patch while EC2's answer is fresh, and only after it the pods. */
+async function forceOff(
+  action: Extract<Action, { kind: "force-off" }>,
+  observation: Observation,
+  { cluster, now }: Ports,
+): Promise<Acted> {
+  if (now() > action.notAfter) {
+    return {
+      failure: {
+        operation: "ec2.describeInstance",
+        cause: "conflict",
+        message: "EC2's answer is too old for the out-of-service taint: it is asked again",
+      },
+    };
+  }
+  const node =
+    action.patch === undefined ? undefined : await cluster.patchNode(nodeName(observation), action.patch);
+  const message = `the instance ${observation.task.instance} of this node is gone`;
+  const failures = await Promise.all(
+    action.pods.map((pod) => tried(() => removePod(pod, message, observation.at, cluster))),
+  );
+  const failure = failures.find((result) => result.failure !== undefined)?.failure;
+  return { ...(node === undefined ? {} : { node }), ...(failure === undefined ? {} : { failure }) };
+}
+
+/** Failed first, as pod GC does: a finalizer would keep the object, and an unfinished pod keeps its volume. */
+async function removePod(
+  pod: PodTarget,
+  message: string,
+  at: number,
+  cluster: Ports["cluster"],
+): Promise<Acted> {
+  await ignoringGone(() => cluster.failPod(refOf(pod), message, at));
+  await ignoringGone(() => cluster.deletePod(refOf(pod), 0));
+  return {};
+}
+
+/** C8: not found, or another uid under the name, is success of a step that wants it gone. */
+async function ignoringGone(change: () => Promise<void>): Promise<void> {
+  try {
+    await change();
+  } catch (error) {
+    if (!(error instanceof PortError) || (error.kind !== "not-found" && error.kind !== "conflict"))
+      throw error;
+  }
+}
+
+function refOf({ namespace, name, uid }: PodTarget): PodTarget {
+  return { namespace, name, uid };
+}
+
+async function recordEvent(
+  action: Extract<Action, { kind: "event" }>,
+  { node, memory, at }: Observation,
+  { cluster }: Ports,
+): Promise<Acted> {
+  const target = node.kind === "read" && node.value !== null ? node.value : memory.node;
+  // Without a Node there is nothing to write the Event on; the decision log has the same words.
+  if (target === undefined || target.uid === "") return {};
+  await cluster.recordEvent({
+    node: target.name,
+    nodeUid: target.uid,
+    type: action.type,
+    reason: action.reason,
+    message: action.message,
+    at,
+  });
+  return {};
+}
