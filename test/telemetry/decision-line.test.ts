@@ -1,60 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { PodView } from "../../lib/drain/cluster.ts";
 import type { Action, Decision } from "../../lib/drain/decision.ts";
-import { initialMemory } from "../../lib/drain/memory.ts";
 import type { Observation } from "../../lib/drain/observation.ts";
-import { UNREAD } from "../../lib/drain/observation.ts";
 import { decisionLine, observationOf } from "../../lib/telemetry/decision-line.ts";
+import { quietDecision, quietObservation } from "./quiet-look.ts";
 
 const NOW = Date.parse("2026-11-02T09:30:00Z");
-
-function observation(differs: Partial<Observation> = {}): Observation {
-  return {
-    at: NOW,
-    task: {
-      kind: "gone",
-      id: "gone-i-0abc-t5x2y0",
-      cluster: "blue",
-      group: "workers-a",
-      instance: "i-0abc",
-      launchTime: NOW - 3_600_000,
-      at: NOW - 10_000,
-      by: "event",
-      state: "terminated",
-    },
-    memory: { ...initialMemory(NOW - 10_000), looks: 3, node: { name: "ip-10-0-0-1", uid: "n1" } },
-    instance: UNREAD,
-    ec2At: 0,
-    member: UNREAD,
-    node: UNREAD,
-    csiNode: UNREAD,
-    lease: UNREAD,
-    pods: UNREAD,
-    attachments: UNREAD,
-    rows: UNREAD,
-    ec2Volumes: UNREAD,
-    elsewhere: UNREAD,
-    others: UNREAD,
-    claims: {},
-    volumes: {},
-    calls: { "kubernetes.getNode": 1 },
-    ...differs,
-  };
-}
-
-function decision(differs: Partial<Decision> = {}): Decision {
-  return {
-    phase: "detaching",
-    rules: ["D11"],
-    reason: "one volume is still attached",
-    actions: [],
-    next: { kind: "again", inSeconds: 5 },
-    verdicts: [],
-    waitingFor: [],
-    deadline: NOW + 600_000,
-    ...differs,
-  };
-}
+const observation = (differs: Partial<Observation> = {}): Observation => quietObservation(NOW, differs);
+const decision = (differs: Partial<Decision> = {}): Decision => quietDecision(NOW, differs);
 
 function pod(number: number): PodView {
   return {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createTelemetry, telemetryOf } from "../../lib/telemetry/metrics.ts";
+import { quietDecision, quietObservation } from "./quiet-look.ts";
 
 const NOW = Date.parse("2026-11-02T09:30:00Z");
 
@@ -39,6 +40,32 @@ describe("log lines", () => {
       unwritable: expect.stringContaining("circular"),
     });
     expect(lines[0]).not.toHaveProperty("cycle");
+  });
+});
+
+describe("the decision log", () => {
+  test("has one line per look, with the actions that failed", () => {
+    const { lines, write } = recorder();
+    createTelemetry({ write, now: () => NOW }).look({
+      observation: quietObservation(NOW),
+      decision: quietDecision(NOW),
+      changed: false,
+      failures: ["evict: throttled: slow down"],
+    });
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatchObject({ message: "look", failedActions: ["evict: throttled: slow down"] });
+  });
+
+  test("says nothing of failed actions where none failed", () => {
+    const { lines, write } = recorder();
+    createTelemetry({ write, now: () => NOW }).look({
+      observation: quietObservation(NOW),
+      decision: quietDecision(NOW),
+      changed: true,
+      failures: [],
+    });
+    expect(lines[0]).not.toHaveProperty("failedActions");
+    expect(lines[0]).toHaveProperty("observation");
   });
 });
 
