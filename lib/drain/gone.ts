@@ -19,7 +19,7 @@ const FRESH_SECONDS = 3;
 export function decideGone(situation: Situation, task: GoneTask): Decision {
   const instance = valueOf(situation.observation.instance);
   if (instance && (isUp(instance) || isAnotherMachine(task, instance))) return backAgain(situation);
-  if (situation.now >= situation.deadline) return giveUp(situation);
+  if (situation.now >= situation.deadline) return atLimit(situation);
   if (situation.blindness !== undefined || situation.observation.instance.kind !== "read") {
     return cannotSee(situation);
   }
@@ -74,7 +74,7 @@ function backAgain(situation: Situation): Decision {
   );
 }
 
-function giveUp(situation: Situation): Decision {
+function atLimit(situation: Situation): Decision {
   const reason = `15 minutes have passed; still there: ${listed(blockersOf(situation), 20)}`;
   return end(
     situation,
@@ -87,7 +87,7 @@ function giveUp(situation: Situation): Decision {
         { kind: "metric", name: "DrainDeadlines", value: 1 },
       ],
     },
-    "gave-up",
+    "deadline",
   );
 }
 
