@@ -54,8 +54,8 @@ export function shortHash(text: string): string {
 }
 
 /**
- * Work id: kind, instance, LaunchTime (base 36 seconds) and for a lifecycle action its token's hash. At most 57 characters of
- * [A-Za-z0-9-], so it fits a durable execution's name (64) with a slot, and a taint's value (63).
+ * Work id: kind, instance, LaunchTime (base 36 seconds) and for a lifecycle action its token's hash. At most 46 characters of
+ * [A-Za-z0-9-], so it fits a taint's value (63), and with the sweep's slot a durable execution's name (64).
  */
 export function workId(of: {
   readonly kind: Task["kind"];

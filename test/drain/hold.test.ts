@@ -240,6 +240,7 @@ describe("H5: the hook holds until no attachment that counts is left", () => {
     const node = read({ ...CORDONED, work: formatWork({ ...WORK, ignore: ["csi-1"] }) });
     const first = { node, attachments: read([ATTACHED, { ...ATTACHED, name: "csi-2" }]) };
     expect(holdThrough([first, { node: read(WORKED) }])).toEqual(["hold H5", "hold H5"]);
+    expect(holdThrough([first, { node: read({ ...NODE, deleting: true }) }])).toEqual(["hold H5", "hold H5"]);
   });
 });
 
@@ -337,7 +338,12 @@ describe("H6: called off while holding", () => {
     expect(holdThrough([{ node: read(before) }, { node: read(after) }])).toEqual(["hold H5", expected]);
   });
 
-  it("is not taken for H1 where volumes were held, nor the other way round", () => {
+  it("is told from H1 by what was held before, over looks that could not read the Node too", () => {
+    expect(holdThrough([{ node: read(CORDONED) }, { node: FAILED }, { node: read(NODE) }])).toEqual([
+      "hold H5",
+      "hold H7",
+      "release H6",
+    ]);
     expect(holdThrough([{ node: FAILED }, { node: read(NODE) }])).toEqual(["hold H7", "release H1"]);
   });
 });
