@@ -6,7 +6,6 @@ import { type MetricName, PRODUCT } from "../drain/names.ts";
 import { type Instant, isoOf } from "../drain/time.ts";
 import type { TelemetryPort } from "../engine/ports.ts";
 import { decisionLine } from "./decision-line.ts";
-import { decisionLine } from "./decision-line.ts";
 
 export interface TelemetryOptions {
   /** Takes one line without its line break. Must not add a prefix: CloudWatch reads the line as JSON. */

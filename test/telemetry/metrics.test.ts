@@ -53,7 +53,7 @@ describe("the decision log", () => {
       failures: ["evict: throttled: slow down"],
     });
     expect(lines).toHaveLength(1);
-    expect(lines[0]).toMatchObject({ message: "look", failedActions: ["evict: throttled: slow down"] });
+    expect(lines[0]).toMatchObject({ message: "look", failures: ["evict: throttled: slow down"] });
   });
 
   test("says nothing of failed actions where none failed", () => {
@@ -64,7 +64,7 @@ describe("the decision log", () => {
       changed: true,
       failures: [],
     });
-    expect(lines[0]).not.toHaveProperty("failedActions");
+    expect(lines[0]).not.toHaveProperty("failures");
     expect(lines[0]).toHaveProperty("observation");
   });
 });
