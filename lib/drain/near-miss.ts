@@ -6,7 +6,6 @@ export function nearest(word: string, candidates: readonly string[]): string | u
   let best: { readonly candidate: string; readonly distance: number } | undefined;
   for (const candidate of candidates) {
     const allowed = Math.min(2, Math.floor(candidate.length / 3));
-    if (Math.abs(candidate.length - word.length) > allowed) continue;
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     if (distance <= allowed && distance < (best?.distance ?? Infinity)) best = { candidate, distance };
   }

@@ -13,9 +13,8 @@ const HOOKS_OF_EKS: readonly string[] = ["Terminate-LC-Hook", "Launch-LC-Hook"];
 
 /** Reads `policy`; what is left out keeps its default. */
 export function readPolicy(value: unknown, path: string, problems: Problem[]): Policy {
-  const before = problems.length;
   const policy: Policy = { ...DEFAULT_POLICY, ...readKeys<Policy>(value, path, CHECKS, [], problems) };
-  const broken = new Set(problems.slice(before).map((problem) => problem.path));
+  const broken = new Set(problems.map((problem) => problem.path));
   for (const { fields, find } of RULES) {
     if (fields.some((field) => broken.has(`${path}.${field}`))) continue;
     const problem = find(policy);

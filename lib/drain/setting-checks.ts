@@ -89,7 +89,7 @@ export function readKeys<T>(
   }
   const read: Partial<T> = {};
   for (const key of known as (keyof T & string)[]) {
-    const given = Object.hasOwn(value, key) ? value[key] : undefined;
+    const given = value[key];
     if (given === undefined && !required.includes(key)) continue;
     const checked = checks[key](given, join(path, key), problems);
     if (checked !== undefined) read[key] = checked;
