@@ -145,6 +145,12 @@ describe("the policy's limits", () => {
       "less than 7140 s",
     ],
     [
+      "force within a margin that leaves no time at all",
+      { force: true, maxDuration: 60 },
+      "maxDuration",
+      "60 s",
+    ],
+    [
       "H8: a critical budget that its own margin eats",
       { criticalBudget: 4 },
       "criticalBudget",
@@ -168,7 +174,7 @@ describe("the policy's limits", () => {
   });
 
   it("says nothing of a rule between two fields while one of them is broken itself", () => {
-    expect(policyProblems({ heartbeatTimeout: 5, maxDuration: 7_200 }).map(({ path }) => path)).toEqual([
+    expect(policyProblems({ heartbeatTimeout: 5, maxDuration: 40_000 }).map(({ path }) => path)).toEqual([
       "policy.heartbeatTimeout",
     ]);
   });
@@ -244,6 +250,18 @@ describe("clusters, account and region", () => {
       "an address such as https",
     ],
     [
+      "an endpoint with a query",
+      { clusters: [{ ...CLUSTER, ...ADDRESS, endpoint: "https://127.0.0.1/?x" }] },
+      "clusters[0].endpoint",
+      "an address such as https",
+    ],
+    [
+      "an endpoint with a fragment",
+      { clusters: [{ ...CLUSTER, ...ADDRESS, endpoint: "https://127.0.0.1/#x" }] },
+      "clusters[0].endpoint",
+      "an address such as https",
+    ],
+    [
       "a PEM that is not in base64",
       { clusters: [{ ...CLUSTER, ...ADDRESS, certificateAuthority: PEM }] },
       "clusters[0].certificateAuthority",
@@ -292,6 +310,9 @@ describe("unknown keys", () => {
     expect(nearest("margni", ["margin", "force"])).toBe("margin");
     expect(nearest("MARGIN", ["margin"])).toBe("margin");
     expect(nearest("forse", ["force", "forceAfter"])).toBe("force");
+    expect(nearest("froce", ["force"])).toBe("force");
+    expect(nearest("forks", ["force"])).toBeUndefined();
+    expect(nearest("forch", ["force", "forca"])).toBe("force");
     expect(nearest("grace", ["margin", "force"])).toBeUndefined();
     expect(nearest("", ["force"])).toBeUndefined();
   });

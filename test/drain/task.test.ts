@@ -121,6 +121,7 @@ describe("isForMachine", () => {
     ["another instance that begins alike", `gone-${INSTANCE}0-tnv7k0`],
     ["another LaunchTime that begins alike", `gone-${INSTANCE}-tnv7k00`],
     ["a LaunchTime that is cut off", `gone-${INSTANCE}-tnv7k`],
+    ["text after the LaunchTime", `gone-${INSTANCE}-tnv7k0.example`],
     ["no LaunchTime at all", `gone-${INSTANCE}`],
     ["a kind that is not ours", `drain-${INSTANCE}-tnv7k0`],
     ["text before the kind", `x-gone-${INSTANCE}-tnv7k0`],
