@@ -61,7 +61,10 @@ export const EC2_PERMISSIONS: PermissionsOf<Ec2Port, IamRule> = {
 
 export const AUTO_SCALING_PERMISSIONS: PermissionsOf<AutoScalingPort, IamRule> = {
   describeMember: [{ action: "autoscaling:DescribeAutoScalingInstances", scope: "any" }],
-  listMembers: [{ action: "autoscaling:DescribeAutoScalingGroups", scope: "any" }],
+  listMembers: [
+    { action: "autoscaling:DescribeAutoScalingGroups", scope: "any" },
+    { action: "autoscaling:DescribeWarmPool", scope: "any" },
+  ],
   heartbeat: [{ action: "autoscaling:RecordLifecycleActionHeartbeat", scope: "groups" }],
   complete: [{ action: "autoscaling:CompleteLifecycleAction", scope: "groups" }],
 };
