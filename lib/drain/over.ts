@@ -4,6 +4,7 @@ import { end, eventOnce, lookAgain } from "./drafting.ts";
 import { withdrawPatch } from "./node-patch.ts";
 import { type Situation, isWorkOurs } from "./situation.ts";
 import { machineOf } from "./task.ts";
+import { SECOND } from "./time.ts";
 
 /** Auto Scaling's states of an instance that goes on working. */
 const IN_SERVICE = ["InService", "Standby"];
@@ -63,7 +64,11 @@ function byHook(situation: Situation, state: string): Decision {
     {
       rules: ["D3", "D10"],
       reason: `the hook completed the action after the hand-over (${state})`,
-      actions: [{ kind: "metric", name: "DrainsCompleted", value: 1 }],
+      actions: [
+        ...eventOnce(situation, "DrainCompleted", "the hook completed the lifecycle action with CONTINUE"),
+        { kind: "metric", name: "DrainsCompleted", value: 1 },
+        { kind: "metric", name: "DrainSeconds", value: (situation.now - situation.task.at) / SECOND },
+      ],
     },
     "completed-by-hook",
   );

@@ -21,13 +21,15 @@ export async function act(
 ): Promise<readonly ActionResult[]> {
   const results: ActionResult[] = [];
   let cordonFailed = false;
+  let completionFailed = false;
   for (const action of actions) {
-    const acted: Acted =
-      cordonFailed && dependsOnCordon(action)
-        ? { skipped: true }
-        : await tried(() => perform(action, observation, ports));
+    const skipped = (cordonFailed && dependsOnCordon(action)) || completionFailed;
+    const acted: Acted = skipped ? { skipped } : await tried(() => perform(action, observation, ports));
     results.push({ action, ...acted });
-    if (action.kind === "patch-node" && acted.failure !== undefined) cordonFailed = true;
+    if (acted.failure === undefined) continue;
+    if (action.kind === "patch-node") cordonFailed = true;
+    // What comes after a completion tells of it: Events and metrics of a success that was none.
+    if (action.kind === "complete") completionFailed = true;
   }
   return results;
 }
