@@ -6,14 +6,16 @@ import { Versions } from "./ec2-versions.ts";
 import type { Note } from "./seams.ts";
 import { Ec2Fault } from "./seams.ts";
 
+export type PoolState = "Stopped" | "Hibernated" | "Running";
+
 export interface GroupSpec {
   readonly name: string;
   /** Termination hooks, ours and others'. */
   readonly hooks: readonly HookSpec[];
   /** The instance lifecycle policy `TerminateHookAbandon: retain`. */
   readonly retainOnAbandon?: boolean;
-  /** What instances are in while in the warm pool; default Stopped. */
-  readonly poolState?: "Stopped" | "Hibernated" | "Running";
+  /** What instances are in while in the warm pool; absent: the group has none. */
+  readonly poolState?: PoolState;
   /** Whether a dead instance gets a successor, as a real group's does; default no: the world launches what it needs. */
   readonly replacesDead?: boolean;
 }
@@ -29,6 +31,7 @@ export interface GroupDescription {
   readonly name: string;
   readonly desired: number;
   readonly hooks: readonly HookSpec[];
+  readonly poolState?: PoolState;
   readonly members: readonly GroupMember[];
 }
 
@@ -111,6 +114,7 @@ export class GroupMembers {
       name: spec.name,
       desired,
       hooks: spec.hooks,
+      ...(spec.poolState === undefined ? {} : { poolState: spec.poolState }),
       members: members.filter((member) => member.group === spec.name),
     }));
   }

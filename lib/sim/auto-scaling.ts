@@ -87,10 +87,14 @@ export class SimulatedAutoScaling {
     this.#transitions.begin(instance, "terminate");
   }
 
-  /** Scale-in of a group with instance reuse: through the hooks, then into the warm pool. */
+  /** Scale-in of a group with a warm pool and instance reuse: through the hooks, then into the pool. */
   returnToWarmPool(instance: string): void {
     this.#requireInService(instance);
-    this.#members.groupOf(instance).desired--;
+    const group = this.#members.groupOf(instance);
+    if (group.spec.poolState === undefined) {
+      throw new Ec2Fault("ValidationError", `No warm pool found for Auto Scaling group ${group.spec.name}`);
+    }
+    group.desired--;
     this.#transitions.begin(instance, "warm-pool");
   }
 

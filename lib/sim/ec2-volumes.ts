@@ -105,6 +105,11 @@ export class SimulatedVolumes {
     else this.#startDetaching(id, disk);
   }
 
+  /** Throws Ec2Fault InvalidVolume.NotFound. */
+  attachmentOf(id: string): Ec2Attachment | undefined {
+    return this.#find(id).volume.attachment;
+  }
+
   stateAt(id: string, instance: string): Ec2Attachment["state"] | "none" {
     const attachment = this.#disks.get(id)?.versions.current?.attachment;
     return attachment?.instance === instance ? attachment.state : "none";

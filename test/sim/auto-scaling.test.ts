@@ -261,7 +261,7 @@ describe("termination in simulated Auto Scaling", () => {
 
 describe("other ways out of service", () => {
   test("back to the warm pool: the event says so, the instance is stopped, and comes back as another machine", async () => {
-    const instance = await inService();
+    const instance = await inService({ poolState: "Stopped" });
     const opened: LifecycleAction[] = [];
     autoScaling.onLifecycleAction((action) => opened.push(action));
     const launchTime = ec2.instance(instance)?.launchTime ?? 0;
@@ -288,7 +288,7 @@ describe("other ways out of service", () => {
   });
 
   test("scale-in from the warm pool goes through the hooks in its own states", async () => {
-    const instance = await inService();
+    const instance = await inService({ poolState: "Stopped" });
     autoScaling.returnToWarmPool(instance);
     await pass(10 * SECOND);
     autoScaling.complete(byToken(actionOf(instance)), "CONTINUE", "drain");
@@ -303,7 +303,7 @@ describe("other ways out of service", () => {
   });
 
   test("an action by instance id completes whatever is open now; one by token only its own (D2)", async () => {
-    const instance = await inService();
+    const instance = await inService({ poolState: "Stopped" });
     autoScaling.returnToWarmPool(instance);
     await pass(10 * SECOND);
     const first = actionOf(instance);

@@ -12,6 +12,7 @@ import { Random } from "../../lib/sim/random.ts";
 const START = Date.parse("2026-11-02T09:30:00Z");
 const GROUP: GroupSpec = {
   name: "workers-a",
+  poolState: "Stopped",
   hooks: [
     { name: "ebs-drain", heartbeatTimeout: 300, defaultResult: "CONTINUE", metadata: '{"cluster":"prod-1"}' },
     { name: "Terminate-LC-Hook", heartbeatTimeout: 300, defaultResult: "CONTINUE" },
