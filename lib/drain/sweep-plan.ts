@@ -8,7 +8,7 @@ import { outOfServiceValue, untaintPatch, withdrawPatch } from "./node-patch.ts"
 import type { Reading } from "./observation.ts";
 import { valueOf } from "./observation.ts";
 import type { Policy } from "./policy.ts";
-import type { Destination, GoneState, Task } from "./task.ts";
+import type { GoneState, LifecycleTask, Task } from "./task.ts";
 import { isForMachine, machineOf, sweepExecutionName, workId } from "./task.ts";
 import type { Instant } from "./time.ts";
 import type { WorkReading } from "./work-order.ts";
@@ -50,18 +50,18 @@ interface MarkedNode {
 }
 
 /** Auto Scaling's states in which a terminate hook holds an instance, and where it goes afterwards. */
-const WAITING: Readonly<Record<string, { readonly destination: Destination; readonly replaces?: true }>> = {
-  "Terminating:Wait": { destination: "EC2" },
-  "Warmed:Terminating:Wait": { destination: "EC2" },
-  "Warmed:Pending:Wait": { destination: "WarmPool" },
-  "ReplacingRootVolume:Wait": { destination: "AutoScalingGroup", replaces: true },
-};
+const WAITING = new Map<string, Pick<LifecycleTask, "destination" | "replacesRootVolume">>([
+  ["Terminating:Wait", { destination: "EC2", replacesRootVolume: false }],
+  ["Warmed:Terminating:Wait", { destination: "EC2", replacesRootVolume: false }],
+  ["Warmed:Pending:Wait", { destination: "WarmPool", replacesRootVolume: false }],
+  ["ReplacingRootVolume:Wait", { destination: "AutoScalingGroup", replacesRootVolume: true }],
+]);
 
 /** Instances that EC2 is asked about: of Nodes that carry something of ours, and of waiting members. Each once. */
 export function machinesToRead(seen: Omit<SweepObservation, "instances">): readonly string[] {
   const marked = markedNodes(seen.clusters).map(({ instance }) => instance);
   const waiting = (valueOf(seen.members) ?? [])
-    .filter((member) => WAITING[member.lifecycleState] !== undefined)
+    .filter((member) => WAITING.has(member.lifecycleState))
     .map((member) => member.instance);
   return [...new Set([...marked, ...waiting])];
 }
@@ -91,7 +91,7 @@ function startWaiting(
   seen: SweepObservation,
   policy: Policy,
 ): SweepStep | undefined {
-  const waiting = WAITING[member.lifecycleState];
+  const waiting = WAITING.get(member.lifecycleState);
   const cluster = seen.clusters.find((each) => each.groups.includes(member.group));
   if (waiting === undefined || cluster === undefined) return undefined;
   if (isAtWork(seen.running, member.instance, "lifecycle")) return undefined;
@@ -108,8 +108,7 @@ function startWaiting(
     at: seen.at,
     by: "sweep",
     hook: policy.hookName,
-    destination: waiting.destination,
-    replacesRootVolume: waiting.replaces === true,
+    ...waiting,
     ...(launchTime === undefined ? {} : { launchTime }),
     ...(token === undefined ? {} : { token }),
   });
