@@ -42,8 +42,8 @@ export interface ClusterTiming {
   readonly statusPeriod: number;
   /** From the cordon to kcm's unschedulable taint. */
   readonly taintByCondition: Span;
-  /** A Lease silent for so long makes Ready Unknown; looked at every `nodeMonitorPeriod`. */
-  readonly nodeMonitorGrace: number;
+  /** A Lease silent for so long (one figure per cluster) makes Ready Unknown; looked at every `nodeMonitorPeriod`. */
+  readonly nodeMonitorGrace: Span;
   readonly nodeMonitorPeriod: number;
   /** A volume unwanted for so long on a node that is not ready is detached although it may be mounted. */
   readonly forceDetachAfter: number;
@@ -71,7 +71,7 @@ export const USUAL_TIMING: ClusterTiming = {
   boot: [15 * SECOND, 30 * SECOND],
   statusPeriod: 10 * SECOND,
   taintByCondition: [10, 200],
-  nodeMonitorGrace: 45 * SECOND,
+  nodeMonitorGrace: [40 * SECOND, 50 * SECOND],
   nodeMonitorPeriod: 5 * SECOND,
   forceDetachAfter: 6 * MINUTE,
   attachmentSync: MINUTE,

@@ -1,31 +1,20 @@
 /** The kubelet's pod workers: they start, stop and clear away the pods of one node. */
-import type { Instant } from "../drain/time.ts";
 import { SECOND } from "../drain/time.ts";
 import type { BootTimers } from "./cluster-boot-timers.ts";
 import type { ClusterContext } from "./cluster-context.ts";
 import { draw } from "./cluster-context.ts";
+import type { CsiPodStopping } from "./cluster-csi-pod.ts";
+import { AFTER_RELEASE, isDriverPod, refOf } from "./cluster-csi-pod.ts";
+import type { LocalPod } from "./cluster-local-pod.ts";
+import { groupOf, isActive, markShutdown } from "./cluster-local-pod.ts";
 import type { PodGroup } from "./cluster-node-shutdown.ts";
 import type { NodeVolumes } from "./cluster-node-volumes.ts";
 import type { PodObject } from "./cluster-objects.ts";
-import { isDeleting, isFinished } from "./cluster-objects.ts";
+import { isDeleting, isFinished, isMirror } from "./cluster-objects.ts";
 import { PodReports } from "./cluster-pod-reports.ts";
 import { volumesOf } from "./cluster-volumes.ts";
 import type { Gate } from "./cluster-work-queue.ts";
 import { WorkQueue } from "./cluster-work-queue.ts";
-
-/** A CSI node pod was asked to end and its preStop hooks run: its containers stay until the release or the end of the grace. */
-export interface CsiPodStopping {
-  readonly node: string;
-  readonly namespace: string;
-  readonly pod: string;
-  readonly uid: string;
-  readonly why: "deleted" | "shutdown";
-  readonly graceSeconds: number;
-  /** The hook answers. */
-  readonly release: () => void;
-  /** Tells when the containers are gone, by release, end of grace or the machine's end: a process in them runs no further. */
-  readonly onEnded: (listener: () => void) => void;
-}
 
 export interface NodeOfPods {
   readonly name: string;
@@ -41,20 +30,6 @@ export interface NodeOfPods {
   /** A pod's volumes are unpublished: nothing of it is left but perhaps its object. */
   readonly onPodDone: () => void;
 }
-
-type Stage = "waiting" | "starting" | "running" | "stopping" | "ended";
-
-interface LocalPod {
-  readonly pod: PodObject;
-  stage: Stage;
-  why: "deleted" | "shutdown";
-  endsAt?: Instant;
-  cancelEnd?: () => void;
-  readonly whenEnded: (() => void)[];
-}
-
-/** The hook's answer to SIGTERM's effect: its process ends within milliseconds of it. */
-const AFTER_RELEASE = [10, 60] as const;
 
 export class NodePods {
   readonly #context: ClusterContext;
@@ -75,8 +50,7 @@ export class NodePods {
 
   /** Pods with running containers, by uid. */
   running(): readonly string[] {
-    const live = [...this.#local].filter(([, { stage }]) => stage === "running" || stage === "stopping");
-    return live.map(([uid]) => uid);
+    return [...this.#local].filter(([, local]) => isActive(local)).map(([uid]) => uid);
   }
 
   /** Pods of the group of which something is left here. */
@@ -117,7 +91,7 @@ export class NodePods {
   powerOff(): void {
     for (const [uid, local] of this.#local) {
       for (const listener of local.whenEnded.splice(0)) listener();
-      if (local.stage === "running" || local.stage === "stopping") this.#node.onContainersEnded(uid);
+      if (isActive(local)) this.#node.onContainersEnded(uid);
     }
     this.#local.clear();
     this.#assigned.clear();
@@ -126,7 +100,7 @@ export class NodePods {
 
   #sync(uid: string): void {
     const pod = this.#assigned.get(uid);
-    if (pod === undefined) return;
+    if (pod === undefined || isMirror(pod)) return;
     const isThere = this.#context.api.pods.has(pod);
     const local = this.#local.get(uid);
     if (local === undefined) return this.#take(pod, isThere);
@@ -219,12 +193,9 @@ export class NodePods {
       return this.#terminate(local, grace);
     }
     this.#endIn(local, grace, "Failed");
-    const { name: pod, namespace = "", uid } = local.pod.metadata;
     onCsiPodStopping({
       node: name,
-      namespace,
-      pod,
-      uid,
+      ...refOf(local.pod),
       why: local.why,
       graceSeconds: grace / SECOND,
       release: () => {
@@ -275,21 +246,4 @@ export class NodePods {
     });
     this.#reports.end(pod);
   }
-}
-
-function markShutdown(status: PodObject["status"]): void {
-  status.reason = "Terminated";
-  status.disruptionTarget = {
-    reason: "TerminationByKubelet",
-    message: "Pod was terminated in response to imminent node shutdown.",
-  };
-}
-
-/** The registrar in it makes it the EBS driver's node pod. */
-export function isDriverPod(pod: PodObject): boolean {
-  return pod.spec.containers.includes("node-driver-registrar");
-}
-
-function groupOf(pod: PodObject): PodGroup {
-  return pod.spec.priorityClassName?.startsWith("system-") === true ? "critical" : "ordinary";
 }

@@ -20,6 +20,11 @@ export const READY = {
   reason: "KubeletReady",
   message: "kubelet is posting ready status",
 } as const;
+export const STARTING = {
+  status: "False",
+  reason: "KubeletNotReady",
+  message: "container runtime network not ready",
+} as const;
 export const SHUTTING_DOWN = {
   status: "False",
   reason: "KubeletNotReady",
@@ -35,7 +40,7 @@ export function registerNode(context: ClusterContext, identity: NodeIdentity, bo
   const { name, instance, zone } = identity;
   const existing = api.nodes.get(name);
   if (existing === undefined) {
-    const ready: ReadyCondition = { type: "Ready", ...READY, lastTransitionTime: clock.now() };
+    const ready: ReadyCondition = { type: "Ready", ...STARTING, lastTransitionTime: clock.now() };
     api.nodes.create(
       {
         name,
@@ -52,7 +57,7 @@ export function registerNode(context: ClusterContext, identity: NodeIdentity, bo
     api.nodes.update(existing, ({ status }) => {
       status.nodeInfo = { bootID };
     });
-    setReady(context, existing, READY);
+    setReady(context, existing, STARTING);
     note("node", name, `was previously registered, now ${instance}`);
   }
   if (api.csiNodes.get(name) === undefined) {

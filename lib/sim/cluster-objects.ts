@@ -167,6 +167,13 @@ export function isDeleting(object: ApiObject): boolean {
   return object.metadata.deletionTimestamp !== undefined;
 }
 
+export const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
+
+/** The API's picture of a static pod. */
+export function isMirror({ metadata }: PodObject): boolean {
+  return metadata.annotations?.[MIRROR_ANNOTATION] !== undefined;
+}
+
 export function readyOf(node: NodeObject): ReadyCondition | undefined {
   return node.status.conditions.find((condition) => condition.type === "Ready");
 }

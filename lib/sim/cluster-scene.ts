@@ -1,9 +1,8 @@
 /** Builders of scenes: workloads with their volumes, budgets and the CSI driver's own pods. A scene states only what matters to it. */
 import { EBS_DRIVER, HOOK_LABEL } from "../drain/names.ts";
 import { SECOND } from "../drain/time.ts";
-import type { PodObject, PodTemplate, PodToleration, PodVolumeSource } from "./cluster-objects.ts";
+import type { PodTemplate, PodToleration, PodVolumeSource } from "./cluster-objects.ts";
 import type { SimulatedCluster } from "./cluster.ts";
-import { DEFAULT_TOLERATIONS } from "./workload-controllers.ts";
 
 export const CSI_NODE_SET = "ebs-csi-node";
 export const CSI_CONTROLLER = "ebs-csi-controller";
@@ -159,43 +158,7 @@ export function addCsiController(cluster: SimulatedCluster, replicas = 2): void 
   });
 }
 
-export interface BarePodSpec extends PodsSpec {
-  /** Bound to this node; else the scheduler chooses. */
-  readonly node?: string;
-  readonly volumes?: readonly PodVolumeSource[];
-  readonly finalizers?: readonly string[];
-}
-
-/** A pod without a controller: nobody makes another one. Its uid. */
-export function addBarePod(cluster: SimulatedCluster, spec: BarePodSpec): string {
-  const template = templateOf(spec, () => spec.volumes ?? []);
-  const { uid } = createPod(cluster, spec, template).metadata;
-  addBudget(cluster, spec);
-  return uid;
-}
-
-function createPod(cluster: SimulatedCluster, spec: BarePodSpec, template: PodTemplate): PodObject {
-  const { labels, volumesOf: volumes, ...rest } = template;
-  return cluster.api.pods.create(
-    {
-      name: spec.name,
-      namespace: spec.namespace ?? "default",
-      labels: { ...labels },
-      finalizers: [...(spec.finalizers ?? [])],
-    },
-    {
-      spec: {
-        ...rest,
-        volumes: volumes(0),
-        tolerations: [...template.tolerations, ...DEFAULT_TOLERATIONS],
-        ...(spec.node === undefined ? {} : { nodeName: spec.node }),
-      },
-      status: { phase: "Pending", ready: false, containersRunning: false },
-    },
-  );
-}
-
-function addBudget(cluster: SimulatedCluster, spec: PodsSpec): void {
+export function addBudget(cluster: SimulatedCluster, spec: PodsSpec): void {
   if (spec.budget === undefined) return;
   cluster.api.budgets.create(
     { name: spec.name, namespace: spec.namespace ?? "default" },
@@ -203,7 +166,7 @@ function addBudget(cluster: SimulatedCluster, spec: PodsSpec): void {
   );
 }
 
-function templateOf(spec: PodsSpec, volumesOf: PodTemplate["volumesOf"]): PodTemplate {
+export function templateOf(spec: PodsSpec, volumesOf: PodTemplate["volumesOf"]): PodTemplate {
   return {
     labels: { app: spec.name, ...spec.labels },
     containers: spec.containers ?? ["main"],

@@ -18,10 +18,8 @@ import type {
   PodObject,
   VolumeObject,
 } from "./cluster-objects.ts";
-import { isDeleting, readyOf } from "./cluster-objects.ts";
+import { isDeleting, isMirror, readyOf } from "./cluster-objects.ts";
 import { claimNameOf, csiOf } from "./cluster-volumes.ts";
-
-const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
 
 export function nodeViewOf({ metadata, spec, status }: NodeObject): NodeView {
   const ready = readyOf({ metadata, spec, status });
@@ -57,7 +55,7 @@ export function podViewOf(pod: PodObject): PodView {
     phase: status.phase,
     createdAt: metadata.creationTimestamp,
     deleting: isDeleting(pod),
-    mirror: metadata.annotations?.[MIRROR_ANNOTATION] !== undefined,
+    mirror: isMirror(pod),
     tolerations: spec.tolerations.map(tolerationViewOf),
     labels: { ...metadata.labels },
     containers: [...spec.containers],

@@ -10,9 +10,10 @@ import { AttacherLeader } from "./cluster-attacher-leader.ts";
 import { startCloudController, startOwnerCollector, startPodCollector } from "./cluster-collectors.ts";
 import type { ClusterContext, ClusterTiming } from "./cluster-context.ts";
 import { USUAL_TIMING } from "./cluster-context.ts";
-import type { CsiPodStopping } from "./cluster-node-pods.ts";
+import type { CsiPodStopping } from "./cluster-csi-pod.ts";
 import type { ShutdownBudget } from "./cluster-node-shutdown.ts";
 import { startProvisioner } from "./cluster-provisioner.ts";
+import { startStaticPods } from "./cluster-static-pods.ts";
 import { startTaintEviction } from "./cluster-taint-eviction.ts";
 import { attachmentViewOf, nodeViewOf, podViewOf } from "./cluster-views.ts";
 import { Gate } from "./cluster-work-queue.ts";
@@ -96,6 +97,7 @@ export class SimulatedCluster {
     startTaintEviction(this.context);
     startPodCollector(this.context);
     startOwnerCollector(this.context);
+    startStaticPods(this.context, this.hasLivingKubelet);
     startProvisioner(this.context, this.#options.createVolume);
     if (timing.cloudController !== undefined) startCloudController(this.context, timing.cloudController);
     api.pods.watch((pod) => {

@@ -20,6 +20,7 @@ const SILENT = {
 export class NodeLifecycle {
   readonly #context: ClusterContext;
   readonly #phase: number;
+  readonly #grace: number;
   readonly #taints: WorkQueue;
   readonly #evictionTaints: WorkQueue;
   readonly #monitor: WorkQueue;
@@ -29,6 +30,7 @@ export class NodeLifecycle {
     this.#context = context;
     const { api, clock, controllerManager, timing } = context;
     this.#phase = draw(context, [0, timing.nodeMonitorPeriod - 1]);
+    this.#grace = draw(context, timing.nodeMonitorGrace);
     const queue = (delay: () => number, run: (node: NodeObject) => void): WorkQueue =>
       new WorkQueue(clock, controllerManager, delay, (name) => {
         const node = api.nodes.get(name);
@@ -64,8 +66,8 @@ export class NodeLifecycle {
     const { clock, timing, api } = this.#context;
     const { name } = node.metadata;
     const silence = clock.now() - (this.#heard.get(name) ?? clock.now());
-    if (silence < timing.nodeMonitorGrace) {
-      const due = clock.now() + timing.nodeMonitorGrace - silence;
+    if (silence < this.#grace) {
+      const due = clock.now() + this.#grace - silence;
       const wait = due - clock.now() + untilNext(due, timing.nodeMonitorPeriod, this.#phase);
       return this.#monitor.add(name, wait);
     }

@@ -1,5 +1,7 @@
 /** StatefulSets, ReplicaSets and DaemonSets: who makes a new pod in an old one's place, and when. */
 import { UNSCHEDULABLE_TAINT } from "../drain/names.ts";
+import type { Instant } from "../drain/time.ts";
+import { MINUTE, SECOND } from "../drain/time.ts";
 import type { Collection } from "./api-server.ts";
 import type { ClusterContext } from "./cluster-context.ts";
 import { draw } from "./cluster-context.ts";
@@ -28,7 +30,10 @@ export function startWorkloadControllers(context: ClusterContext): void {
   const { api } = context;
   watchSets(context, "StatefulSet", api.statefulSets, (set) => syncStatefulSet(context, set));
   watchSets(context, "ReplicaSet", api.replicaSets, (set) => syncReplicaSet(context, set));
-  const daemons = watchSets(context, "DaemonSet", api.daemonSets, (set) => syncDaemonSet(context, set));
+  const failures: Failures = new Map();
+  const daemons = watchSets(context, "DaemonSet", api.daemonSets, (set) =>
+    syncDaemonSet(context, set, failures, (after) => daemons.add(keyOf(set), after)),
+  );
   api.nodes.watch(() => {
     for (const set of api.daemonSets.list()) daemons.add(keyOf(set));
   });
@@ -84,13 +89,29 @@ function syncReplicaSet(context: ClusterContext, set: WorkloadObject): void {
   }
 }
 
-/** One pod per node, cordoned or not; the next one comes once the old object is gone. */
-function syncDaemonSet(context: ClusterContext, set: WorkloadObject): void {
+/** By DaemonSet and node: how often its pod failed there, and when that one may be deleted. */
+type Failures = Map<string, { readonly count: number; readonly until: Instant; readonly uid: string }>;
+
+/** Longest pause between two failed pods of a DaemonSet on one node. */
+const LONGEST_BACKOFF = 15 * MINUTE;
+
+/** One pod per node, cordoned or not; the next one comes once the old object is gone. Failed ones are replaced with back-off. */
+function syncDaemonSet(
+  context: ClusterContext,
+  set: WorkloadObject,
+  failures: Failures,
+  again: (after: number) => void,
+): void {
   const pods = podsOf(context, set);
   for (const node of context.api.nodes.list()) {
     const { name } = node.metadata;
     const there = pods.filter(({ spec }) => (spec.nodeName ?? spec.requiredNode) === name);
-    for (const pod of there) if (isFinished(pod) && !isDeleting(pod)) deletePod(context, pod);
+    for (const pod of there) {
+      if (!isFinished(pod) || isDeleting(pod)) continue;
+      const wait = failedFor(context, failures, `${keyOf(set)} ${name}`, pod);
+      if (wait > 0) again(wait);
+      else deletePod(context, pod);
+    }
     if (there.length > 0 || !shouldRun(set, node)) continue;
     const suffix = context.random.between(0, 60_466_175).toString(36).padStart(5, "0");
     createPod(context, "DaemonSet", set, {
@@ -99,6 +120,16 @@ function syncDaemonSet(context: ClusterContext, set: WorkloadObject): void {
       requiredNode: name,
     });
   }
+}
+
+/** Milliseconds until the failed pod may be deleted: 1 s, doubling with every further one on the node. */
+function failedFor({ clock }: ClusterContext, failures: Failures, key: string, pod: PodObject): number {
+  const known = failures.get(key);
+  if (known?.uid === pod.metadata.uid) return known.until - clock.now();
+  const count = (known?.count ?? 0) + 1;
+  const pause = Math.min(LONGEST_BACKOFF, SECOND * 2 ** (count - 1));
+  failures.set(key, { count, until: clock.now() + pause, uid: pod.metadata.uid });
+  return pause;
 }
 
 function shouldRun(set: WorkloadObject, node: NodeObject): boolean {
