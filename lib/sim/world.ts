@@ -63,6 +63,8 @@ export class World {
   readonly aws: { readonly ec2: Ec2Port; readonly autoScaling: AutoScalingPort };
   readonly hook: SimulatedHook | undefined;
   readonly happenings: Happening[] = [];
+  /** Node names by instance, as they joined. */
+  readonly #names = new Map<string, string>();
   /** The event rules' target. */
   deliver: (event: BusEvent) => void = () => undefined;
 
@@ -131,12 +133,19 @@ export class World {
   joinNode(instance: string, name?: string): Kubelet {
     const machine = this.ec2.instance(instance);
     if (machine === undefined) throw new Error(`no instance ${instance}`);
+    const nodeName = name ?? machine.privateDnsName;
+    this.#names.set(instance, nodeName);
     return this.cluster.addNode({
-      name: name ?? machine.privateDnsName,
+      name: nodeName,
       instance,
       zone: machine.zone,
       firstBoot: SECOND,
     });
+  }
+
+  /** Names under which these machines' kubelets have joined. */
+  namesOf(instances: readonly string[]): readonly string[] {
+    return instances.flatMap((instance) => this.#names.get(instance) ?? []);
   }
 
   /** Runs until everything asked for stands: pods run, volumes are attached and mounted. */
