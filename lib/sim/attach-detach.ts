@@ -198,7 +198,7 @@ export class AttachDetach {
 
   #tryDetach(key: string, attached: Attached): void {
     const { api, clock, timing } = this.#context;
-    if (attached.state === "detaching") return;
+    if (attached.state === "detaching" || this.#isFailing(attached)) return;
     attached.unwantedSince ??= clock.now();
     const node = api.nodes.get(attached.node);
     const names = node === undefined ? this.#inUse.get(attached.node)?.names : node.status.volumesInUse;
@@ -213,6 +213,12 @@ export class AttachDetach {
       }
     }
     this.#detach(attached);
+  }
+
+  /** The detach was asked for and failed: the attacher goes on with it by itself. */
+  #isFailing({ state, volume, node }: Attached): boolean {
+    const attachment = this.#context.api.attachments.get(attachmentNameOf(volume, node));
+    return state === "uncertain" && attachment !== undefined && isDeleting(attachment);
   }
 
   #detach(attached: Attached): void {
