@@ -1,13 +1,9 @@
 /** What an operator may choose as policy, and why not everything else. */
 import type { Policy } from "./policy.ts";
-import { DEFAULT_POLICY } from "./policy.ts";
+import { DEFAULT_POLICY, LONGEST_WAIT_SECONDS, MOST_HEARTBEATS } from "./policy.ts";
 import type { Check, Checks, Problem } from "./setting-checks.ts";
 import { flag, list, readKeys, repeated, seconds, text, word } from "./setting-checks.ts";
 
-/** Auto Scaling ends an instance's wait in a hook after this, whatever the heartbeats. */
-const LONGEST_WAIT = 48 * 3_600;
-/** … and after this many heartbeat timeouts. */
-const MOST_TIMEOUTS = 100;
 /** Hooks that EKS puts on the groups of managed node groups; completing one ends EKS's own drain. */
 const HOOKS_OF_EKS: readonly string[] = ["Terminate-LC-Hook", "Launch-LC-Hook"];
 
@@ -53,15 +49,19 @@ const CHECKS: Checks<Policy> = {
   ),
   maxDuration: seconds(
     1,
-    LONGEST_WAIT,
+    LONGEST_WAIT_SECONDS,
     "Auto Scaling lets no instance wait longer than 48 h. Leave it out for 7200.",
   ),
   onDeadline: word(["CONTINUE", "ABANDON"], "These are the results that Auto Scaling knows."),
   force: flag("With true, pods that PDBs still protect are deleted once forceAfter has passed."),
-  forceAfter: seconds(0, LONGEST_WAIT, "It counts from the beginning of the drain. Leave it out for 1800."),
+  forceAfter: seconds(
+    0,
+    LONGEST_WAIT_SECONDS,
+    "It counts from the beginning of the drain. Leave it out for 1800.",
+  ),
   margin: seconds(
     10,
-    LONGEST_WAIT,
+    LONGEST_WAIT_SECONDS,
     "It is kept before every hard limit, and less than 10 s leaves no time for a retried request. Leave it out for 60.",
   ),
   criticalBudget: seconds(
@@ -69,8 +69,12 @@ const CHECKS: Checks<Policy> = {
     7_200,
     "It is the kubelet's shutdownGracePeriodCriticalPods, of which 3 s are kept (H8). Leave it out for 30.",
   ),
-  kubeletGrace: seconds(0, LONGEST_WAIT, "A silent kubelet may come back that long. Leave it out for 180."),
-  joinGrace: seconds(0, LONGEST_WAIT, "A new instance may register that long. Leave it out for 90."),
+  kubeletGrace: seconds(
+    0,
+    LONGEST_WAIT_SECONDS,
+    "A silent kubelet may come back that long. Leave it out for 180.",
+  ),
+  joinGrace: seconds(0, LONGEST_WAIT_SECONDS, "A new instance may register that long. Leave it out for 90."),
   drivers: list("CSI driver names", driverName, "Leave it out for ebs.csi.aws.com."),
   outOfService: flag("With false, volumes of a machine that is gone wait for Kubernetes' own 6 minutes."),
 };
@@ -85,9 +89,9 @@ const RULES: readonly PolicyRule[] = [
   {
     fields: ["maxDuration", "heartbeatTimeout"],
     find: ({ maxDuration, heartbeatTimeout }) =>
-      maxDuration <= MOST_TIMEOUTS * heartbeatTimeout
+      maxDuration <= MOST_HEARTBEATS * heartbeatTimeout
         ? undefined
-        : `expected at most ${MOST_TIMEOUTS * heartbeatTimeout} s, 100 times the heartbeatTimeout of ${heartbeatTimeout} s, got ${maxDuration}: Auto Scaling ends the wait then (D13). Lower it, or raise heartbeatTimeout to ${Math.ceil(maxDuration / MOST_TIMEOUTS)} s or more.`,
+        : `expected at most ${MOST_HEARTBEATS * heartbeatTimeout} s, 100 times the heartbeatTimeout of ${heartbeatTimeout} s, got ${maxDuration}: Auto Scaling ends the wait then (D13). Lower it, or raise heartbeatTimeout to ${Math.ceil(maxDuration / MOST_HEARTBEATS)} s or more.`,
   },
   {
     fields: ["maxDuration", "margin"],

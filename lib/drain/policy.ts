@@ -1,6 +1,11 @@
 /** The operator's choices. Durations are seconds. */
 import { EBS_DRIVER, LIFECYCLE_HOOK } from "./names.ts";
 
+/** Auto Scaling ends an instance's wait in a hook after this many seconds, whatever the heartbeats … */
+export const LONGEST_WAIT_SECONDS = 48 * 3_600;
+/** … and after this many heartbeat timeouts. */
+export const MOST_HEARTBEATS = 100;
+
 export interface Policy {
   /** Name of our own lifecycle hook; no other hook's action is ever completed (D2). */
   readonly hookName: string;
