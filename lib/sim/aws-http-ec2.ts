@@ -1,6 +1,7 @@
 /** The EC2 API (2016-11-15) of the simulated service: parameters in, the fields of the XML answer out. */
 import type { InstanceState } from "../drain/machine.ts";
-import type { Filter, Form } from "./aws-http-form.ts";
+import { filterInstances, filterVolumes } from "./aws-http-filters.ts";
+import type { Form } from "./aws-http-form.ts";
 import { filtersIn, listIn, pageOf, requiredIn } from "./aws-http-form.ts";
 import type { Xml } from "./aws-http-xml.ts";
 import type { Ec2Instance, Ec2Volume } from "./ec2-records.ts";
@@ -61,8 +62,7 @@ function describeInstances(form: Form, ec2: SimulatedEc2, pageSize: number): Rea
   }
   // EC2 cuts pages before it filters: a page may be empty and still have a successor.
   const page = pageOf(all, pageLength(form, pageSize), form.get("NextToken"));
-  const filters = filtersIn(form);
-  const found = page.items.filter((instance) => filters.every((filter) => hasInstance(instance, filter)));
+  const found = filterInstances(form, page.items);
   return { reservationSet: reservationsOf(found), nextToken: page.nextToken };
 }
 
@@ -75,8 +75,7 @@ function describeVolumes(form: Form, ec2: SimulatedEc2, pageSize: number): Reado
     return { volumeSet: all.filter(({ id }) => ids.includes(id)).map(volumeFields) };
   }
   const page = pageOf(all, pageLength(form, pageSize), form.get("NextToken"));
-  const filters = filtersIn(form);
-  const found = page.items.filter((volume) => filters.every((filter) => hasVolume(volume, filter)));
+  const found = filterVolumes(form, page.items);
   return { volumeSet: found.map(volumeFields), nextToken: page.nextToken };
 }
 
@@ -139,38 +138,6 @@ function requireKnown(
   const subject = missing.length === 1 ? `The ${noun} ID` : `The ${noun} IDs`;
   const verb = missing.length === 1 ? "does not exist" : "do not exist";
   throw new Ec2Fault(`${code}.NotFound`, `${subject} '${missing.join(", ")}' ${verb}`);
-}
-
-function hasInstance(instance: Ec2Instance, filter: Filter): boolean {
-  switch (filter.name) {
-    case "instance-id":
-      return filter.values.includes(instance.id);
-    case "instance-state-name":
-      return filter.values.includes(instance.state);
-    default:
-      return hasTag(instance.tags, filter);
-  }
-}
-
-function hasVolume(volume: Ec2Volume, filter: Filter): boolean {
-  switch (filter.name) {
-    case "volume-id":
-      return filter.values.includes(volume.id);
-    case "attachment.instance-id":
-      return filter.values.includes(volume.attachment?.instance ?? "");
-    case "attachment.status":
-      return filter.values.includes(volume.attachment?.state ?? "");
-    case "status":
-      return filter.values.includes(volume.attachment === undefined ? "available" : "in-use");
-    default:
-      return hasTag(volume.tags, filter);
-  }
-}
-
-function hasTag(tags: Readonly<Record<string, string>>, filter: Filter): boolean {
-  if (filter.name === "tag-key") return filter.values.some((key) => tags[key] !== undefined);
-  if (filter.name.startsWith("tag:")) return filter.values.includes(tags[filter.name.slice(4)] ?? "");
-  throw new Ec2Fault("InvalidParameterValue", `The filter '${filter.name}' is invalid`);
 }
 
 function reservationsOf(instances: readonly Ec2Instance[]): Xml {
