@@ -31,7 +31,8 @@ const RULES: readonly ImportRule[] = [
     files: [DOMAIN, /^lib\/engine\/permissions\.ts$/, /^lib\/infra\//],
     packages: [/^aws-cdk-lib$/, /^constructs$/, /^cdk-nag$/, /^node:/],
   },
-  { from: /^lib\/cli\//, files: [/^lib\//], packages: [ANY] },
+  // The simulation runs the deployed handlers' own code.
+  { from: /^lib\/cli\//, files: [/^lib\//, /^lambda\//], packages: [ANY] },
   { from: /^lambda\//, files: [RUNTIME, /^lambda\//], packages: [ANY] },
   { from: /^hook\/server\.ts$/, files: [RUNTIME, /^hook\//], packages: [ANY] },
   { from: /^hook\//, files: [DOMAIN, PORTS, /^lib\/kubernetes\//, /^hook\//], packages: [ANY] },
