@@ -130,7 +130,7 @@ function freed(situation: Situation): Decision {
 /** Nothing to taint: Kubernetes' own six minutes pass, and somebody should know. */
 function nodeGone(situation: Situation, left: readonly VolumeVerdict[]): Decision {
   return lookAgain(situation, {
-    phase: "detaching",
+    phase: "proving-death",
     rules: ["D14"],
     reason: `the Node is gone already; Kubernetes frees ${left.length} volumes by its own six-minute timer`,
     actions: [{ kind: "metric", name: "VolumesBlocking", value: left.length }],
@@ -175,7 +175,7 @@ function taintIsOverdue({ memory, now }: Situation): boolean {
 
 function withoutTaint(situation: Situation, left: readonly VolumeVerdict[]): Decision {
   return lookAgain(situation, {
-    phase: "detaching",
+    phase: "proving-death",
     rules: ["D14"],
     reason: `the taint had its five minutes; ${left.length} attachments are left to Kubernetes`,
     actions: untaint(situation),

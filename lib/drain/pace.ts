@@ -11,7 +11,7 @@ const QUICK: Readonly<Record<Phase, number>> = {
   detaching: 1,
   confirming: 1,
   "proving-death": 5,
-  "forcing-off": 2,
+  "forcing-off": 5,
   blind: 1,
   ending: 1,
 };

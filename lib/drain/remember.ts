@@ -81,7 +81,7 @@ function rememberSeen(memory: Memory, situation: Situation, decision: Decision):
     handles: handlesOf(memory, situation),
     ec2Reads: memory.ec2Reads + ec2ReadsOf(observation),
     ec2NotBefore: ec2NotBefore(memory, observation),
-    blindLooks: situation.blindness === undefined ? 0 : memory.blindLooks + 1,
+    blindLooks: decision.phase === "blind" ? memory.blindLooks + 1 : 0,
     emptied: memory.emptied || (node !== undefined && isEmptied(situation)),
     ...leaseMemory(memory, situation),
     lists:
@@ -175,6 +175,8 @@ function confirmed(memory: Memory, situation: Situation): Pick<Memory, "cordoned
 
 /** The mark changes when anything moves: a pod goes or starts to go, a verdict changes, a phase begins. */
 function withProgress(memory: Memory, situation: Situation, decision: Decision): Memory {
+  // Not being able to see is no movement.
+  if (decision.phase === "blind") return memory;
   const pods = situation.pods.evictable.map((pod) => `${pod.uid.slice(0, 8)}${pod.deleting ? "-" : ""}`);
   const volumes = situation.blocking.map(
     (volume) => `${volume.handle ?? volume.attachment ?? ""}${volume.verdict}`,

@@ -65,7 +65,12 @@ export class NodeVolumes {
 
   #isAttached(volume: PodVolume): boolean {
     if (volume.driver !== EBS_DRIVER) return true;
-    const { api } = this.#context;
+    const { api, host } = this.#context;
+    if (isOnDisk(volume)) {
+      // A machine that took over a Node's name finds attachments of the one before, but no device: NodeStage fails there.
+      const device = host.volumeState(volume.handle, this.#node.instance);
+      if (device === "none" || device === "attaching") return false;
+    }
     return api.attachments.get(attachmentNameOf(volume, this.#node.name))?.status.attached === true;
   }
 

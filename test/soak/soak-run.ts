@@ -64,14 +64,25 @@ export async function runSeed(seed: number): Promise<SoakResult> {
     undisturbed: run.undisturbed,
   });
   deliverTo(run, settings, ports, executions);
-  await runToRest(run, executions, ports);
+  const broken = await runToRest(run, executions, ports).then(() => [], worldViolation(run));
   return {
     seed,
     run,
-    violations: invariants.check(),
+    violations: [...broken, ...invariants.check()],
     outcomes: executions.all().map(({ state, task }) => `${task.kind}:${outcomeOf(state)}`),
     looks: executions.all().reduce((sum, { turns }) => sum + turns, 0),
   };
+}
+
+/** I3: the simulated disks refuse by throwing what no real disk would survive. */
+function worldViolation({ world }: DrawnRun): (error: unknown) => readonly Violation[] {
+  return (error) => [
+    {
+      invariant: "I3",
+      at: world.clock.now(),
+      text: error instanceof Error ? (error.stack ?? error.message) : String(error),
+    },
+  ];
 }
 
 function outcomeOf({ next }: DrainState): string {
