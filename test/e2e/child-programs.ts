@@ -1,0 +1,126 @@
+/**
+ * Programs that run beside a test: started with their output in a file, and ended whatever happens to the test.
+ *
+ * Three nets, because an orphaned API server costs 500 MB: `stopAll` in the ordinary case; an exit handler where
+ * the test process ends without it; and `endLeftovers`, by the recorded process ids, where the test process was
+ * killed and could run no handler.
+ */
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { appendFileSync, closeSync, existsSync, openSync, readFileSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import path from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+const record = "pids";
+/** etcd and the API server end within a second or two; more than this means that they hang. */
+const patienceMs = 10_000;
+
+export interface ProgramStart {
+  readonly name: string;
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export class ChildPrograms {
+  readonly #directory: string;
+  readonly #running = new Map<string, ChildProcess>();
+
+  /** @param directory holds `pids` and one log per program; every program must name it in its arguments */
+  constructor(directory: string) {
+    this.#directory = directory;
+    process.once("exit", this.#killAll);
+  }
+
+  /** Starts a program; the log of an earlier start under the same name is continued. */
+  start(wanted: ProgramStart): void {
+    if (this.isRunning(wanted.name)) throw new Error(`${wanted.name} is running already`);
+    const log = openSync(this.logFile(wanted.name), "a");
+    const child = spawn(wanted.program, wanted.args, {
+      stdio: ["ignore", log, log],
+      env: { ...process.env, ...wanted.env },
+      // A process group of its own: Ctrl-C in the terminal reaches the test first, which then stops them in order.
+      detached: true,
+    });
+    closeSync(log);
+    if (child.pid === undefined) throw new Error(`${wanted.program} cannot be started`);
+    appendFileSync(path.join(this.#directory, record), `${child.pid} ${wanted.name}\n`);
+    this.#running.set(wanted.name, child);
+  }
+
+  isRunning(name: string): boolean {
+    const child = this.#running.get(name);
+    return child !== undefined && !hasEnded(child);
+  }
+
+  /** Those that ended without being asked to. */
+  crashed(): readonly string[] {
+    return [...this.#running].filter(([, child]) => hasEnded(child)).map(([name]) => name);
+  }
+
+  /** Ends a program and waits until it is gone. SIGKILL is a crash: no connection is closed in good order. */
+  async stop(name: string, signal: "SIGTERM" | "SIGKILL"): Promise<void> {
+    const child = this.#running.get(name);
+    this.#running.delete(name);
+    if (child === undefined || hasEnded(child)) return;
+    const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+    child.kill(signal);
+    const kill = setTimeout(() => child.kill("SIGKILL"), patienceMs);
+    await ended;
+    clearTimeout(kill);
+  }
+
+  /** Ends them all, the last started first. */
+  async stopAll(): Promise<void> {
+    for (const name of [...this.#running.keys()].toReversed()) await this.stop(name, "SIGTERM");
+    process.removeListener("exit", this.#killAll);
+  }
+
+  logFile(name: string): string {
+    return path.join(this.#directory, `${name}.log`);
+  }
+
+  /** The end of a program's log. */
+  log(name: string, lines: number): string {
+    const file = this.logFile(name);
+    return existsSync(file) ? readFileSync(file, "utf8").trimEnd().split("\n").slice(-lines).join("\n") : "";
+  }
+
+  readonly #killAll = (): void => {
+    for (const child of this.#running.values()) child.kill("SIGKILL");
+  };
+}
+
+/**
+ * Ends what programs are left of the state folders below `root`, and returns their names. A recorded process id may
+ * belong to somebody else by now, so only a process whose command line names the state folder is touched.
+ */
+export async function endLeftovers(root: string): Promise<readonly string[]> {
+  const ended: string[] = [];
+  for (const entry of await readdir(root)) {
+    const directory = path.join(root, entry);
+    const text = await readFile(path.join(directory, record), "utf8").catch(() => "");
+    for (const line of text.split("\n").filter(Boolean).toReversed()) {
+      const [pid = "", name = ""] = line.split(" ");
+      if (!commandLine(Number(pid)).includes(directory)) continue;
+      process.kill(Number(pid), "SIGKILL");
+      ended.push(name);
+    }
+  }
+  // The kernel needs a moment before a killed process's files and ports are free.
+  if (ended.length > 0) await delay(200);
+  return ended;
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
+function commandLine(pid: number): string {
+  try {
+    if (existsSync("/proc/self/cmdline")) return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+    return execFileSync("ps", ["-ww", "-o", "args=", "-p", String(pid)], { encoding: "utf8" });
+  } catch {
+    return ""; // no such process
+  }
+}
