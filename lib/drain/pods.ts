@@ -25,7 +25,9 @@ export function classifyPods(pods: readonly PodView[], memory: Memory): NodePods
     .sort((a, b) => (a.name < b.name ? -1 : 1))[0];
   return {
     evictable: pods.filter((pod) => isOf(pod, "evictable")),
-    staying: pods.filter((pod) => isOf(pod, "mirror", "daemon", "returned") && !pod.deleting),
+    staying: pods.filter(
+      (pod) => isOf(pod, "mirror", "daemon", "returned") && pod.phase === "Running" && !pod.deleting,
+    ),
     returned: pods.filter((pod) => isOf(pod, "returned")),
     ...(hookPod === undefined ? {} : { hookPod }),
   };
@@ -33,7 +35,8 @@ export function classifyPods(pods: readonly PodView[], memory: Memory): NodePods
 
 /**
  * D8. A pod is
- * - `finished` once its phase is final (its volume may still be mounted: D11 sees to that),
+ * - `finished` once its phase is final (its volume may still be mounted: D11 sees to that), unless we evicted it: then its object
+ *   has to go as well (D9), which the kubelet sees to when it has cleaned up,
  * - `mirror` where the kubelet made it from a file,
  * - `daemon` where a DaemonSet owns it: it would come back at once,
  * - `returned` where it tolerates the cordon, came after it, and its controller's pods were evicted once already.
@@ -41,7 +44,8 @@ export function classifyPods(pods: readonly PodView[], memory: Memory): NodePods
 function classifyPod(pod: PodView, memory: Memory): PodClass {
   if (pod.mirror) return "mirror";
   if (pod.controller?.kind === "DaemonSet") return "daemon";
-  if (pod.phase === "Succeeded" || pod.phase === "Failed") return "finished";
+  const isFinal = pod.phase === "Succeeded" || pod.phase === "Failed";
+  if (isFinal && memory.evictions[pod.uid]?.outcome !== "accepted") return "finished";
   if (hasReturned(pod, memory)) return "returned";
   return "evictable";
 }
