@@ -218,7 +218,7 @@ describe("termination in simulated Auto Scaling", () => {
     expect(ec2.instance(instance)?.state).toBe("terminated");
   });
 
-  test("an instance that runs again before the group looks stays in service", async () => {
+  test("an instance that runs again before the group looks stays in service, until it dies once more", async () => {
     autoScaling = new SimulatedAutoScaling({
       clock,
       random: new Random(2),
@@ -232,6 +232,9 @@ describe("termination in simulated Auto Scaling", () => {
     await pass(HOUR);
     expect(stateOf(instance)).toBe("InService");
     expect(autoScaling.getHistory()).toEqual([]);
+    ec2.terminateInstance(instance);
+    await pass(6 * MINUTE);
+    expect(stateOf(instance)).toBe("Terminating:Wait");
   });
 
   test("a termination that is called off ends its actions without a result", async () => {
