@@ -145,10 +145,8 @@ export class DurableBackend {
   }
 
   async #call<T>(operation: string, effect: () => T): Promise<T> {
-    const { clock, faults } = this.#options;
-    return clock instanceof VirtualClock
-      ? callThroughFaults(clock, faults ?? NO_FAULTS, operation, effect)
-      : effect();
+    const { clock, faults = NO_FAULTS } = this.#options;
+    return clock instanceof VirtualClock ? callThroughFaults(clock, faults, operation, effect) : effect();
   }
 
   #invokeIn(execution: Execution, milliseconds: number): void {

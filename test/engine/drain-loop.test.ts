@@ -15,6 +15,7 @@ import {
 } from "../../lib/engine/drain-loop.ts";
 import type { FailureKind } from "../../lib/engine/errors.ts";
 import { PortError } from "../../lib/engine/errors.ts";
+import type { LifecycleActionRef } from "../../lib/engine/ports.ts";
 import { quietDecision } from "../telemetry/quiet-look.ts";
 import { Recorder } from "./recorder.ts";
 
@@ -51,6 +52,7 @@ class Script {
   now = START + 1_000;
   readonly looks: Memory[] = [];
   readonly beats: number[] = [];
+  readonly actions: LifecycleActionRef[] = [];
   readonly results: string[] = [];
   readonly telemetry = new Recorder();
   next: Next | Error = { kind: "again", inSeconds: 10 };
@@ -74,7 +76,7 @@ class Script {
       autoScaling: {
         heartbeat: async (action) => {
           this.fail("autoScaling.heartbeat");
-          expect(action).toEqual({ group: "workers-a", hook: "ebs-drain", instance: "i-0a", token: "token" });
+          this.actions.push(action);
           this.beats.push(this.now);
         },
         complete: async (action, result) => {
@@ -202,6 +204,12 @@ describe("a look that throws", () => {
     await script.run(30);
     const gaps = script.beats.slice(1).map((at, index) => at - (script.beats[index] ?? 0));
     expect(script.beats.length).toBeGreaterThan(5);
+    expect(script.actions[0]).toEqual({
+      group: "workers-a",
+      hook: "ebs-drain",
+      instance: "i-0a",
+      token: "token",
+    });
     expect(Math.max(...gaps)).toBeLessThanOrEqual((DEFAULT_POLICY.heartbeatTimeout * 1_000) / 2);
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual((DEFAULT_POLICY.heartbeatTimeout * 1_000) / 4);
   });
