@@ -1,9 +1,14 @@
 /** EKS's DescribeCluster: where a cluster's API server is and whom to trust there. */
-import { DescribeClusterCommand, type EKSClient } from "@aws-sdk/client-eks";
+import { DescribeClusterCommand, EKSClient } from "@aws-sdk/client-eks";
 import { PortError } from "../engine/errors.ts";
+import { CLIENT_SETTINGS } from "./clients.ts";
 import { toPortError } from "./errors.ts";
 
 const OPERATION = "eks.describeCluster";
+
+export function createEksClient(): EKSClient {
+  return new EKSClient(CLIENT_SETTINGS);
+}
 
 /**
  * Asks EKS for the cluster's endpoint and certificate authority (PEM in base64).
