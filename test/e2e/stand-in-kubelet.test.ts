@@ -1,0 +1,238 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { CsiNode, Pod, VolumeAttachment } from "./api-objects.ts";
+import { fastNodeDeath, startControlPlane, type ControlPlane } from "./control-plane.ts";
+import { eventually } from "./eventually.ts";
+import { KubeletFleet } from "./kubelet-fleet.ts";
+import { startMinimalEc2, type MinimalEc2 } from "./minimal-ec2.ts";
+import { attachmentPath, ebsDriver, uniqueName } from "./pod-volumes.ts";
+import {
+  barePod,
+  claim,
+  createAll,
+  daemonSet,
+  disruptionBudget,
+  ebsStorage,
+  inTreeVolume,
+  statefulSet,
+} from "./workloads.ts";
+
+const volumeIds = ["vol-stuck", "vol-dead", "vol-adopt", "vol-reboot", "vol-intree", "vol-hook"];
+
+let ec2: MinimalEc2;
+let controlPlane: ControlPlane;
+let fleet: KubeletFleet;
+
+beforeAll(async () => {
+  ec2 = await startMinimalEc2(volumeIds);
+  controlPlane = await startControlPlane({
+    ec2Url: ec2.url,
+    kcmArgs: fastNodeDeath,
+    maxWaitForUnmountSeconds: 15,
+  });
+  fleet = await KubeletFleet.create(controlPlane.api);
+  await createAll(controlPlane.api, ebsStorage());
+  // With no healthy node left, the controller manager takes the trouble for its own and stops acting on nodes.
+  await fleet.start({ name: "healthy", instanceId: "i-healthy", labels: { test: "none" } });
+});
+
+afterAll(async () => {
+  await fleet?.stop();
+  await controlPlane?.stop();
+  await ec2?.close();
+});
+
+/** A machine of its own for a test, and a StatefulSet of one pod that only runs on nodes with the test's label. */
+async function machineWithVolume(name: string, options: { readonly stopSeconds?: number } = {}) {
+  const volumeId = `vol-${name}`;
+  const machine = await fleet.start({
+    name: `node-${name}`,
+    instanceId: `i-${name}`,
+    labels: { test: name },
+  });
+  const workload = statefulSet({
+    ...{ name, volumeIds: [volumeId], nodeSelector: { test: name }, ...options },
+    tolerations: ["unreachable", "not-ready"].map((condition) => ({
+      ...{ key: `node.kubernetes.io/${condition}`, operator: "Exists", effect: "NoExecute" },
+      tolerationSeconds: 1,
+    })),
+  });
+  await createAll(controlPlane.api, workload);
+  const podPath = `/api/v1/namespaces/default/pods/${name}-0`;
+  await eventually(`${name}-0 runs`, () => isRunning(podPath));
+  return { volumeId, machine, podPath, volume: { driver: ebsDriver, handle: volumeId } };
+}
+
+it("keeps a volume in volumesInUse, and so its attachment, while the unmount hangs", async () => {
+  const { api } = controlPlane;
+  const { volumeId, volume, machine, podPath } = await machineWithVolume("stuck");
+  machine.stuckUnmount(volumeId);
+  await api.patch("merge", `/api/v1/nodes/${machine.name}`, { spec: { unschedulable: true } });
+  const old = await api.get<Pod>(podPath);
+  await api.delete(podPath);
+
+  await eventually("the pod is gone", async () => (await uidOf(podPath)) !== old?.metadata.uid);
+  expect(machine.node()?.status?.volumesInUse).toEqual([uniqueName(volume)]);
+  expect((await attachment(volumeId, machine.name))?.metadata.deletionTimestamp).toBeUndefined();
+  expect(fleet.mounts.isMounted(volumeId, machine.instanceId)).toBe(true);
+
+  machine.releaseUnmount(volumeId);
+  await eventually("the attachment is gone", async () => !(await attachment(volumeId, machine.name)));
+  expect(fleet.mounts.of(volumeId)).toMatchObject([{ endedBy: "unmount" }]);
+});
+
+it("renews nothing any more once its machine is dead; the volume is freed by force only (C26)", async () => {
+  const { volumeId, machine, podPath } = await machineWithVolume("dead");
+  await machine.kill();
+
+  await eventually("Ready is Unknown", () => readiness(machine.name) === "Unknown");
+  await eventually("the pod is to be deleted", async () => {
+    return (await controlPlane.api.get<Pod>(podPath))?.metadata.deletionTimestamp;
+  });
+  expect(await attachment(volumeId, machine.name)).toBeDefined();
+  await controlPlane.api.delete(podPath, { gracePeriodSeconds: 0 });
+  await eventually("the attachment is gone", async () => !(await attachment(volumeId, machine.name)));
+  expect(fleet.mounts.of(volumeId)).toMatchObject([{ endedBy: "power off" }]);
+});
+
+it("adopts the Node of a dead machine: provider id, taints and cordon stay, bootID and node id change (D14)", async () => {
+  const { api } = controlPlane;
+  const dead = await fleet.start({ name: "node-adopt", instanceId: "i-before" });
+  await dead.kill();
+  const taints = [{ key: "node.kubernetes.io/out-of-service", value: "work", effect: "NoExecute" }];
+  await api.patch("strategic", "/api/v1/nodes/node-adopt", { spec: { unschedulable: true, taints } });
+
+  const living = await fleet.start({ name: "node-adopt", instanceId: "i-after" });
+
+  const node = await eventually("the new bootID is reported", () => {
+    return living.node()?.status?.nodeInfo?.bootID === living.bootId && living.node();
+  });
+  expect(living.bootId).not.toBe(dead.bootId);
+  expect(node.spec).toMatchObject({ unschedulable: true, providerID: "aws:///eu-central-1a/i-before" });
+  expect(node.spec.taints).toContainEqual(taints[0]);
+  const csiNode = await api.get<CsiNode>("/apis/storage.k8s.io/v1/csinodes/node-adopt");
+  expect(csiNode?.spec.drivers).toMatchObject([{ name: ebsDriver, nodeID: "i-after" }]);
+});
+
+it("mounts again after a reboot, under a new bootID and without a second attach", async () => {
+  const { volumeId, machine, podPath } = await machineWithVolume("reboot");
+  const before = machine.bootId;
+  const uid = await uidOf(podPath);
+
+  await machine.reboot(1);
+
+  await eventually("the volume is mounted", () => fleet.mounts.isMounted(volumeId, machine.instanceId));
+  expect(machine.bootId).not.toBe(before);
+  expect(await uidOf(podPath)).toBe(uid);
+  expect(fleet.mounts.of(volumeId).map(({ endedBy }) => endedBy)).toEqual(["power off", undefined]);
+  expect(ec2.changes.filter((change) => change.volumeId === volumeId).map(({ to }) => to)).toEqual([
+    "attaching",
+    "attached",
+  ]);
+});
+
+it("attaches and mounts an in-tree volume under its CSI name, and runs a pod bound by name", async () => {
+  const { api } = controlPlane;
+  await fleet.start({ name: "node-intree", instanceId: "i-intree", labels: { test: "intree" } });
+  const wanted = { volumeId: "vol-intree", claim: "old", zone: "eu-central-1a" };
+  await createAll(api, [inTreeVolume(wanted), claim("old")]);
+  await createAll(api, [barePod({ name: "old", nodeSelector: { test: "intree" }, claims: ["old"] })]);
+
+  await eventually("the pod runs", () => isRunning("/api/v1/namespaces/default/pods/old"));
+  expect((await attachment("vol-intree", "node-intree"))?.status?.attached).toBe(true);
+  await createAll(api, [barePod({ name: "bound", nodeName: "node-intree", finishSeconds: 0.1 })]);
+  await eventually("it has finished", async () => {
+    return (await api.get<Pod>("/api/v1/namespaces/default/pods/bound"))?.status?.phase === "Succeeded";
+  });
+});
+
+it("refuses an eviction that a PodDisruptionBudget forbids, with the cause that names it (D7)", async () => {
+  const { api } = controlPlane;
+  await createAll(api, [barePod({ name: "guarded", nodeName: "healthy" }), disruptionBudget("guarded", 0)]);
+  const podPath = "/api/v1/namespaces/default/pods/guarded";
+  await eventually("the pod runs", () => isRunning(podPath));
+
+  const answer = await eventually("the budget is known", async () => {
+    const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "guarded" } };
+    const refused = await api.request("POST", `${podPath}/eviction`, eviction);
+    return JSON.stringify(refused.body).includes("still being processed") ? undefined : refused;
+  });
+  expect(answer).toMatchObject({
+    status: 429,
+    body: { details: { causes: [{ reason: "DisruptionBudget" }] } },
+  });
+});
+
+it("keeps its driver while the hook is unanswered, and can unmount nothing after it (C32)", async () => {
+  const { api } = controlPlane;
+  const hook = await heldHook();
+  const labels = { "ebs-drain.dev/test": "driver" };
+  const machine = await fleet.start({
+    ...{ name: "node-hook", instanceId: "i-hook", labels: { test: "hook" }, driverPodLabels: labels },
+  });
+  const preStop = { httpGet: { host: "127.0.0.1", port: hook.port, path: "/wait" } };
+  const containers = ["ebs-plugin", "node-driver-registrar"].map((name) => ({
+    ...{ name, image: "stand-in", lifecycle: { preStop } },
+  }));
+  await createAll(api, [daemonSet({ name: "driver", labels, containers, nodeSelector: { test: "hook" } })]);
+  const driver = await eventually("the driver is registered", async () => {
+    return (await driversOf("node-hook")).length === 1 && podOf("driver-");
+  });
+  await createAll(api, [
+    ...statefulSet({ name: "hook", volumeIds: ["vol-hook"], nodeSelector: { test: "hook" } }),
+  ]);
+  await eventually("hook-0 runs", () => isRunning("/api/v1/namespaces/default/pods/hook-0"));
+  await api.patch("merge", "/api/v1/nodes/node-hook", { spec: { unschedulable: true } });
+
+  await api.delete(`/api/v1/namespaces/default/pods/${driver.metadata.name}`);
+  await eventually("both hooks ask", () => hook.waiting() === 2);
+  expect(await driversOf("node-hook")).toHaveLength(1);
+  machine.stuckUnmount("vol-hook");
+  await api.delete("/api/v1/namespaces/default/pods/hook-0");
+  hook.answer();
+  await eventually("the driver is gone", async () => (await driversOf("node-hook")).length === 0);
+  machine.releaseUnmount("vol-hook");
+
+  expect(fleet.mounts.isMounted("vol-hook", "i-hook")).toBe(true);
+  await eventually("its successor unmounts", () => !fleet.mounts.isMounted("vol-hook", "i-hook"));
+  expect(fleet.mounts.doubleMounts()).toEqual([]);
+  hook.close();
+});
+
+async function heldHook() {
+  const held: (() => void)[] = [];
+  const server: Server = createServer((_request, response) => held.push(() => response.end("go")));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    waiting: () => held.length,
+    answer: () => held.forEach((end) => end()),
+    close: () => server.close(),
+  };
+}
+
+async function isRunning(podPath: string): Promise<boolean> {
+  return (await controlPlane.api.get<Pod>(podPath))?.status?.phase === "Running";
+}
+
+async function uidOf(podPath: string): Promise<string | undefined> {
+  return (await controlPlane.api.get<Pod>(podPath))?.metadata.uid;
+}
+
+function podOf(prefix: string): Pod | undefined {
+  return fleet.pods.values().find(({ metadata }) => metadata.name.startsWith(prefix));
+}
+
+function readiness(node: string): string | undefined {
+  return fleet.nodes.get(node)?.status?.conditions?.find(({ type }) => type === "Ready")?.status;
+}
+
+function attachment(volumeId: string, node: string): Promise<VolumeAttachment | undefined> {
+  return controlPlane.api.get(attachmentPath({ driver: ebsDriver, handle: volumeId }, node));
+}
+
+async function driversOf(node: string): Promise<readonly unknown[]> {
+  const csiNode = await controlPlane.api.get<CsiNode>(`/apis/storage.k8s.io/v1/csinodes/${node}`);
+  return csiNode?.spec.drivers ?? [];
+}
