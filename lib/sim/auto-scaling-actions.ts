@@ -14,6 +14,8 @@ export interface HookSpec {
   readonly heartbeatTimeout: number;
   readonly defaultResult: LifecycleResult;
   readonly metadata?: string;
+  /** Of each action, instead of a drawn one: for the replay of one recorded event. */
+  readonly token?: string;
 }
 
 export interface LifecycleAction {
@@ -95,7 +97,7 @@ export class LifecycleActions {
   open(spec: Omit<LifecycleAction, "token" | "openedAt" | "limit">): LifecycleAction {
     const openedAt = this.#clock.now();
     const most = Math.min(MOST_WAIT, 100 * spec.hook.heartbeatTimeout * SECOND);
-    const action = { ...spec, token: newToken(this.#random), openedAt, limit: openedAt + most };
+    const action = { ...spec, token: spec.hook.token ?? newToken(this.#random), openedAt, limit: openedAt + most };
     const entry: OpenAction = { action, cancelExpiry: () => undefined };
     this.#open.set(action.token, entry);
     this.#history.push({ ...this.#recordOf(action), kind: "opened" });

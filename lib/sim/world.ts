@@ -31,6 +31,8 @@ export const START: Instant = Date.UTC(2026, 10, 2, 9, 30);
 
 export interface WorldOptions {
   readonly seed: number;
+  /** Default: START. A replayed event has its own time. */
+  readonly start?: Instant;
   readonly groups?: readonly GroupSpec[];
   /** CSI node pods carry the product's hook. */
   readonly hook?: boolean;
@@ -69,7 +71,7 @@ export class World {
   deliver: (event: BusEvent) => void = () => undefined;
 
   constructor(options: WorldOptions) {
-    const clock = new VirtualClock(START);
+    const clock = new VirtualClock(options.start ?? START);
     const random = new Random(options.seed);
     const note = this.note;
     this.clock = clock;
