@@ -12,6 +12,8 @@ export interface CsiPodStopping {
   readonly graceSeconds: number;
   /** The hook answers. */
   readonly release: () => void;
+  /** The registrar ends although the pod stays, as with a hook that protects only the driver's container. */
+  readonly deregister: () => void;
   /** Tells when the containers are gone, by release, end of grace or the machine's end: a process in them runs no further. */
   readonly onEnded: (listener: () => void) => void;
 }

@@ -112,10 +112,8 @@ export class NodePods {
 
   #take(pod: PodObject, isThere: boolean): void {
     const { uid } = pod.metadata;
-    if (!isThere || isFinished(pod)) {
-      if (!isThere) this.#assigned.delete(uid);
-      return;
-    }
+    if (!isThere) this.#assigned.delete(uid);
+    if (!isThere || isFinished(pod)) return;
     if (isDeleting(pod)) return this.#reportEnd(pod, "Succeeded");
     if (this.#node.isShuttingDown()) {
       return this.#reports.status(pod, (status) => {
@@ -200,6 +198,9 @@ export class NodePods {
       graceSeconds: grace / SECOND,
       release: () => {
         if (local.stage === "stopping") this.#endIn(local, draw(this.#context, AFTER_RELEASE), "Succeeded");
+      },
+      deregister: () => {
+        if (local.stage === "stopping") onDriver(false);
       },
       onEnded: (listener) => void local.whenEnded.push(listener),
     });

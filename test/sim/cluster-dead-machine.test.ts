@@ -75,6 +75,7 @@ describe("a dead machine", () => {
 
   it("keeps its volume for 6 minutes after its pods are force-deleted and nothing else is done (C1)", async () => {
     const world = await makeDead();
+    cordon(world, world.node);
     forceDelete(world, "db-0");
     const gone = await untilGone(world);
     expect(gone).toBeGreaterThanOrEqual(6 * MINUTE);
@@ -86,6 +87,7 @@ describe("a dead machine", () => {
     world.cluster.api.deletePod("default", "db-0");
     await world.run(20 * MINUTE);
     expect(attachmentOf(world, world.attachment)).toMatchObject({ deleting: false });
+    cordon(world, world.node);
     forceDelete(world, "db-0");
     expect(await untilGone(world)).toBeGreaterThanOrEqual(6 * MINUTE);
   });

@@ -67,7 +67,10 @@ export function makeWorld(
     addNode: async (letter, spec = {}) => {
       const instance = ec2.runInstance({ zone: spec.zone ?? "eu-west-1a" });
       cluster.addNode({ name: `node-${letter}`, instance, firstBoot: 0, ...spec });
-      await until("node ready", () => cluster.nodes().some(({ name }) => name === `node-${letter}`));
+      await until("node ready", () => {
+        const node = cluster.nodes().find(({ name }) => name === `node-${letter}`);
+        return node?.ready.status === "True" && node.taints.length === 0;
+      });
       return instance;
     },
   };
@@ -75,6 +78,10 @@ export function makeWorld(
 
 export function cordon({ cluster }: ClusterWorld, node: string): void {
   patchNode(cluster.api, node, [{ op: "add", path: "/spec/unschedulable", value: true }]);
+}
+
+export function uncordon({ cluster }: ClusterWorld, node: string): void {
+  patchNode(cluster.api, node, [{ op: "replace", path: "/spec/unschedulable", value: false }]);
 }
 
 /** Cordon and out-of-service taint in one patch, as D14 writes them. */
