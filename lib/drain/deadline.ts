@@ -5,7 +5,7 @@ import type { Policy } from "./policy.ts";
 import type { Task } from "./task.ts";
 import { type Instant, HOUR, MINUTE, SECOND } from "./time.ts";
 import { readWork } from "./work-order.ts";
-import { isForMachine } from "./task.ts";
+import { isForAction, isForMachine } from "./task.ts";
 
 /** EC2 Auto Scaling lets an instance wait at most this long, and at most 100 heartbeat timeouts. */
 const LONGEST_WAIT = 48 * HOUR;
@@ -38,7 +38,7 @@ export function ownDeadline(task: Task, policy: Policy): Instant {
 
 /**
  * The task's own deadline, or an earlier one that `work` on the Node already promises: work that the sweep takes up again does not
- * start over. Only lifecycle work inherits, and only from an order for the same machine and boot.
+ * start over. Only lifecycle work inherits, and only from an order for the same machine, boot and action.
  */
 export function deadlineOf(observation: Observation, policy: Policy): Instant {
   const { task } = observation;
@@ -47,7 +47,8 @@ export function deadlineOf(observation: Observation, policy: Policy): Instant {
   const node = valueOf(observation.node);
   const reading = node ? readWork(node) : undefined;
   if (reading?.kind !== "open" || reading.work.hook === undefined) return own;
-  return isForMachine(reading.work.id, task.instance, task.launchTime)
+  const { id } = reading.work;
+  return isForMachine(id, task.instance, task.launchTime) && isForAction(id, task)
     ? Math.min(own, reading.work.deadline)
     : own;
 }

@@ -77,6 +77,7 @@ export type Outcome =
   | "called-off"
   | "completed-by-hook"
   | "completed-by-other"
+  | "already-over"
   | "freed"
   | "instance-gone"
   | "gave-up"

@@ -4,17 +4,23 @@ import type { Action, Decision, Eviction } from "./decision.ts";
 import { eventOnce, listed, lookAgain } from "./drafting.ts";
 import { cordonPatch, workPatch } from "./node-patch.ts";
 import { controllerKey, evictionOrder, needsEviction, podName } from "./pods.ts";
-import { type Situation, blockersOf, hasSeenBothSources, hasSettled, isWorkOurs } from "./situation.ts";
+import {
+  type Situation,
+  blockersOf,
+  hasSeenBothSources,
+  hasSettled,
+  isMachineDown,
+  isWorkOurs,
+  ownOrder,
+} from "./situation.ts";
 import { SECOND } from "./time.ts";
-import { isUp } from "./situation.ts";
-import { valueOf } from "./observation.ts";
 import type { Work } from "./work-order.ts";
 
 /** The order this task writes into the Node's annotation; a cordon that was ours stays ours. */
 export function workOf(situation: Situation): Work {
   const { task, node, deadline, work, verdicts } = situation;
   const earlier = work.kind === "open" || work.kind === "void" ? work.work : undefined;
-  const kept = isWorkOurs(situation) ? earlier : undefined;
+  const kept = ownOrder(situation);
   return {
     id: task.id,
     bootID: node?.bootId ?? "",
@@ -36,8 +42,7 @@ export function cordon(situation: Situation): readonly Action[] {
   const { node, work, task } = situation;
   if (node === undefined) return [];
   const wanted = workOf(situation);
-  const sameWork = isWorkOurs(situation) && work.kind === "open" && servesTask(work.work, task.kind);
-  if (!sameWork || !node.unschedulable) {
+  if (!hasOrder(situation) || !node.unschedulable) {
     return [
       { kind: "patch-node", purpose: "cordon", patch: cordonPatch(node, wanted) },
       ...eventOnce(
@@ -59,26 +64,26 @@ export function cordon(situation: Situation): readonly Action[] {
     : [];
 }
 
-/** A machine has one order: a lifecycle's, once there is one, because the hook completes by it. */
-function servesTask(work: Work, kind: Situation["task"]["kind"]): boolean {
-  return kind !== "lifecycle" || work.hook !== undefined;
+/**
+ * A machine has one order: a lifecycle's, once there is one, because the hook completes by it, and that of its latest action, because
+ * the deadline is in it. Work that has written its own once leaves a later action's alone.
+ */
+function hasOrder(situation: Situation): boolean {
+  const { work, task, memory } = situation;
+  if (work.kind !== "open" || !isWorkOurs(situation)) return false;
+  if (task.kind !== "lifecycle") return true;
+  if (work.work.hook === undefined) return false;
+  return ownOrder(situation) !== undefined || memory.cordonedAt !== undefined;
 }
 
 function isSameList(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && [...a].sort().join() === [...b].sort().join();
 }
 
-/** D7 and, where the operator asked for it, `force`: nothing where no pod is left to go or the machine is dead. */
+/** D7 and, where the operator asked for it, `force`: nothing where no pod is left to go or nothing runs there any more. */
 export function evict(situation: Situation, graceSeconds?: number): Decision | undefined {
   const { pods, memory } = situation;
-  if (pods.evictable.length === 0) return undefined;
-  if (isMachineDown(situation)) {
-    return lookAgain(situation, {
-      phase: "evicting",
-      rules: ["D14"],
-      reason: `EC2 says the machine is down: its ${pods.evictable.length} pods are the gone work's`,
-    });
-  }
+  if (pods.evictable.length === 0 || isMachineDown(situation)) return undefined;
   const groups = evictionOrder(pods.evictable)
     .map((group) =>
       group.filter((pod) => needsEviction(pod, memory)).map((pod) => eviction(pod, graceSeconds)),
@@ -97,11 +102,6 @@ export function evict(situation: Situation, graceSeconds?: number): Decision | u
       ...forceBlocked(situation, blocked),
     ],
   });
-}
-
-export function isMachineDown({ observation }: Situation): boolean {
-  const instance = valueOf(observation.instance);
-  return !!instance && !isUp(instance);
 }
 
 function eviction(pod: PodView, graceSeconds: number | undefined): Eviction {
@@ -141,14 +141,14 @@ function forceBlocked({ policy, now, task }: Situation, blocked: readonly PodVie
 }
 
 /**
- * D12's condition: every source read in this look, no evictable pod, no blocking volume, and the cordon (or the Node's absence)
- * confirmed at least 5 s ago.
+ * D12's condition: every source read in this look, no evictable pod (none that could still run: C26), no blocking volume, and the
+ * cordon (or the Node's absence) confirmed at least 5 s ago.
  */
 export function isDrained(situation: Situation): boolean {
   return (
     hasSeenBothSources(situation) &&
     (situation.ownership === "ours" || situation.ownership === "absent") &&
-    situation.pods.evictable.length === 0 &&
+    (situation.pods.evictable.length === 0 || isMachineDown(situation)) &&
     situation.blocking.length === 0 &&
     hasSettled(situation)
   );
@@ -160,8 +160,10 @@ export function isDrained(situation: Situation): boolean {
  */
 export function hasAgreed(situation: Situation, rule: string): boolean {
   const { memory, observation } = situation;
-  const confirmed = observation.rows.kind === "read" || (memory.lists.count >= 2 && !memory.lists.foundNew);
-  return memory.agreed === rule && confirmed;
+  if (memory.agreed !== rule) return false;
+  return (
+    rule !== "D12" || observation.rows.kind === "read" || (memory.lists.count >= 2 && !memory.lists.foundNew)
+  );
 }
 
 /** Volumes are all that is left: wait for them, and say which. */

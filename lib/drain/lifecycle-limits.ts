@@ -59,7 +59,11 @@ export function announced(situation: Situation, decision: Decision): Decision {
 export function blind(situation: Situation): Decision {
   const { memory, observation, blindness } = situation;
   const cause = causeOf(blindness?.cause);
-  const alarm: Action = { kind: "metric", name: "ClusterUnreachable", value: 1, dimensions: { cause } };
+  // Without EC2's answer the Node of an instance cannot be found: that is not the cluster's fault.
+  const isCluster = blindness?.operation.startsWith("ec2.") !== true;
+  const alarm: readonly Action[] = isCluster
+    ? [{ kind: "metric", name: "ClusterUnreachable", value: 1, dimensions: { cause } }]
+    : [];
   const beat = heartbeat(situation);
   if (memory.emptied && dataVolumes(observation)?.length === 0) {
     const agreed = memory.agreed === "D17";
@@ -70,25 +74,25 @@ export function blind(situation: Situation): Decision {
           rules: ["D17"],
           reason: "Kubernetes cannot be read; the machine was empty and EC2 shows only its root volume",
           agrees: "D17",
-          actions: [...beat, alarm],
+          actions: [...beat, ...alarm],
         });
   }
   return lookAgain(situation, {
     phase: "blind",
     rules: ["D17"],
-    reason: `Kubernetes cannot be read (${cause}): ${blindness?.message ?? "no reason given"}`,
-    actions: [...beat, alarm],
+    reason: `${isCluster ? "Kubernetes" : "EC2"} cannot be read (${cause}): ${blindness?.message ?? "no reason given"}`,
+    actions: [...beat, ...alarm],
   });
 }
 
-function finishBlind(situation: Situation, alarm: Action): Decision {
+function finishBlind(situation: Situation, alarm: readonly Action[]): Decision {
   return end(
     situation,
     {
       rules: ["D17"],
       reason: "the machine had no evictable pod left and EC2 shows no volume but its root",
       actions: [
-        alarm,
+        ...alarm,
         { kind: "complete", result: "CONTINUE" },
         { kind: "metric", name: "DrainsCompleted", value: 1 },
       ],

@@ -6,7 +6,7 @@ import { announced, atDeadline, blind, heartbeat } from "./lifecycle-limits.ts";
 import { overOrCalledOff } from "./over.ts";
 import { hasHadTimeToJoin } from "./needs.ts";
 import { workPatch } from "./node-patch.ts";
-import { type Situation, blockersOf, hasSettled, isWorkOurs } from "./situation.ts";
+import { type Situation, blockersOf, hasSettled, isWorkOurs, ownOrder } from "./situation.ts";
 import type { LifecycleTask } from "./task.ts";
 import { SECOND } from "./time.ts";
 import { dataVolumes, managedInUse } from "./volumes.ts";
@@ -111,13 +111,12 @@ function neverJoined(situation: Situation): Decision | undefined {
  * in use, none mounted by a pod that stays, EC2 neither busy nor holding what has no VolumeAttachment. Once per work.
  */
 function handOver(situation: Situation, task: LifecycleTask): Decision | undefined {
-  const { node, pods, memory, blocking, work } = situation;
+  const { node, pods, memory, blocking } = situation;
   const pod = pods.hookPod;
   if (node === undefined || pod === undefined || task.token === undefined || blocking.length === 0)
     return undefined;
   if (!hasSettled(situation) || !isWorkOurs(situation)) return undefined;
-  const earlier = work.kind === "open" ? work.work.handedOver : undefined;
-  const handed = memory.handedOver ?? earlier;
+  const handed = memory.handedOver ?? ownOrder(situation)?.handedOver;
   // The patch was made and its delete perhaps not: that same pod, and no successor, is still to be deleted.
   if (handed !== undefined && (handed !== pod.uid || pod.deleting)) return undefined;
   if (handed === undefined && speaksAgainstHandOver(situation)) return undefined;

@@ -19,7 +19,9 @@ export interface Memory {
   readonly looks: number;
   /** The Node's name once known, and its uid while it exists. `uid` empty: known from attachments only. */
   readonly node?: { readonly name: string; readonly uid: string };
-  /** Look-ups of a Node that found none, and whether the one list of Nodes was spent (I11). */
+  /** EC2's private DNS name: under it the Node is looked for until it is found. EC2 forgets it once the instance terminates. */
+  readonly dnsName?: string;
+  /** Look-ups of a Node that found none, and whether the one list of Nodes was spent (I11): a list that failed was not. */
   readonly lookups: number;
   readonly nodesListed: boolean;
   /** The boot for which provider id, CSINode and EC2 agreed that the Node is this machine's. */
@@ -51,8 +53,13 @@ export interface Memory {
   readonly handedOver?: string;
   /** Our lifecycle action: open, ended by us, or found over. */
   readonly action: "open" | "completed" | "over";
-  /** A completion was sent and its answer lost: "over" may then be our own doing. */
-  readonly completionSent: boolean;
+  /**
+   * What became of a completion that did not succeed: its answer was lost, so "over" is our own doing; or it was refused because the
+   * action was over already.
+   */
+  readonly completion: "none" | "lost" | "refused";
+  /** EC2, when last asked, said stopped or terminated: no kubelet is waited for (C26). */
+  readonly machineDown: boolean;
   /** Other Nodes, when this one fell silent: how many, and how many of them silent too (D13). */
   readonly others?: { readonly total: number; readonly unknown: number; readonly at: Instant };
   /** Events written, by reason and where it matters a detail: one per change of state. */
@@ -88,7 +95,8 @@ export function initialMemory(at: Instant): Memory {
     ec2NotBefore: 0,
     agreed: "",
     action: "open",
-    completionSent: false,
+    completion: "none",
+    machineDown: false,
     reported: [],
     blindLooks: 0,
     emptied: false,

@@ -5,13 +5,24 @@
 import { isKubeletSilent } from "./deadline.ts";
 import { type Observation, valueOf } from "./observation.ts";
 import type { Policy } from "./policy.ts";
-import { type Situation, hasSettled, understand } from "./situation.ts";
+import { type Situation, hasSettled, isMachineDown, understand } from "./situation.ts";
 import { MINUTE, SECOND } from "./time.ts";
 import { managedInUse } from "./volumes.ts";
 
-/** At the start, and in D14 every time; a failed read is tried again. */
-export function needsInstance({ task, memory }: Observation): boolean {
-  return task.kind === "gone" || (memory.action !== "over" && !memory.machineSeen);
+/**
+ * At the start, in D14 every time, once the action is over, and while EC2 says that the machine is down; a failed read is tried
+ * again. A Node that fell silent or vanished asks too, not more often than EC2 is asked otherwise.
+ */
+export function needsInstance(observation: Observation): boolean {
+  const { task, memory, at } = observation;
+  if (task.kind === "gone" || memory.action === "over" || memory.machineDown) return true;
+  if (!memory.machineSeen) return true;
+  return at >= memory.ec2NotBefore && isNodeSilent(observation);
+}
+
+function isNodeSilent({ node, memory }: Observation): boolean {
+  if (node.kind !== "read") return false;
+  return node.value === null ? memory.node !== undefined : node.value.ready.status === "Unknown";
 }
 
 /** When our action is over, to learn why; in D14 to learn whether a stopped machine is hibernated. */
@@ -75,7 +86,7 @@ export function needsEc2Volumes(observation: Observation, policy: Policy): boole
   if (situation.ownership === "absent" && memory.node === undefined) {
     return memory.lookups >= 1 && hasHadTimeToJoin(observation, policy);
   }
-  if (situation.pods.evictable.length > 0) return false;
+  if (situation.pods.evictable.length > 0 && !isMachineDown(situation)) return false;
   const nothingBlocks = situation.blocking.length === 0 && hasSettled(situation);
   return nothingBlocks || mayHandOver(situation) || at - memory.progress.at >= STUCK_AFTER;
 }

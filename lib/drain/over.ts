@@ -2,9 +2,10 @@
 import type { Decision } from "./decision.ts";
 import { end, eventOnce, lookAgain } from "./drafting.ts";
 import { withdrawPatch } from "./node-patch.ts";
-import { type Situation, isWorkOurs } from "./situation.ts";
+import { valueOf } from "./observation.ts";
+import { type Situation, isUp, isWorkOurs } from "./situation.ts";
 import { machineOf } from "./task.ts";
-import { SECOND } from "./time.ts";
+import { MINUTE, SECOND } from "./time.ts";
 
 /** Auto Scaling's states of an instance that goes on working. */
 const IN_SERVICE = ["InService", "Standby"];
@@ -21,7 +22,7 @@ export function overOrCalledOff(situation: Situation): Decision | undefined {
     default:
       return memory.action satisfies never;
   }
-  if (observation.member.kind !== "read") {
+  if (observation.member.kind !== "read" || observation.instance.kind !== "read") {
     return lookAgain(situation, {
       phase: "ending",
       rules: ["D2"],
@@ -32,17 +33,45 @@ export function overOrCalledOff(situation: Situation): Decision | undefined {
   return IN_SERVICE.includes(state) ? calledOff(situation, state) : finished(situation, state);
 }
 
-/** D3: over. By the hook after a hand-over, by ourselves where only the answer was lost, else by somebody else (D2). */
+/** An event this young cannot have waited in a queue while the sweep did its work. */
+const FRESH_EVENT = MINUTE;
+
+/**
+ * D3: over. By the hook after a hand-over; by ourselves, where the answer was lost or a second run of the same look was quicker (the
+ * machine still runs then: a result takes seconds to end it); else by somebody else (D2).
+ */
 function finished(situation: Situation, state: string): Decision {
-  const { memory } = situation;
-  if (memory.completionSent) {
+  const { memory, observation } = situation;
+  if (memory.handedOver !== undefined) return byHook(situation, state);
+  const stillUp = isUp(valueOf(observation.instance));
+  if (memory.completion === "lost" || (memory.completion === "refused" && stillUp)) {
     return end(
       situation,
       { rules: ["D3"], reason: `the action is over (${state}): our completion had arrived` },
       "completed",
     );
   }
-  if (memory.handedOver !== undefined) return byHook(situation, state);
+  return wasOpen(situation) ? byOther(situation, state) : alreadyOver(situation, state);
+}
+
+/** This work found the action open, or came right after the event that opened it. */
+function wasOpen({ memory, task, now }: Situation): boolean {
+  return memory.beat?.ok === true || (task.by === "event" && now - task.at < FRESH_EVENT);
+}
+
+/** The sweep sees an instance wait, but not in whose hook; a late event may come after the sweep's work. */
+function alreadyOver(situation: Situation, state: string): Decision {
+  return end(
+    situation,
+    {
+      rules: ["D2", "D3"],
+      reason: `no action of our hook is open (${state}): another hook holds the instance, or ours ended before`,
+    },
+    "already-over",
+  );
+}
+
+function byOther(situation: Situation, state: string): Decision {
   const reason = `the action ended without our completion or hand-over (${state})`;
   return end(
     situation,

@@ -5,7 +5,7 @@ import type { Memory } from "./memory.ts";
 import { type Observation, valueOf } from "./observation.ts";
 import type { Policy } from "./policy.ts";
 import { type ActionResult, rememberResult } from "./results.ts";
-import { type Situation, isWorkOurs, understand } from "./situation.ts";
+import { type Situation, isMachineDown, ownOrder, understand } from "./situation.ts";
 import { SECOND } from "./time.ts";
 
 export interface Remembered {
@@ -65,15 +65,18 @@ function rememberSeen(memory: Memory, situation: Situation, decision: Decision):
   const names = namesOf(observation, situation);
   const others = valueOf(observation.others);
   const lookedUp = situation.ownership === "absent" && memory.node === undefined;
-  const handedOver =
-    isWorkOurs(situation) && situation.work.kind === "open" ? situation.work.work.handedOver : undefined;
+  const handedOver = ownOrder(situation)?.handedOver;
   const rootDevice = valueOf(observation.instance)?.rootDevice;
+  const dnsName = valueOf(observation.instance)?.privateDnsName ?? "";
   return {
     ...memory,
     ...nodeMemory(memory, observation),
     looks: memory.looks + 1,
     lookups: memory.lookups + (lookedUp ? 1 : 0),
-    nodesListed: memory.nodesListed || (observation.calls["kubernetes.listNodes"] ?? 0) > 0,
+    nodesListed:
+      memory.nodesListed ||
+      (observation.node.kind === "read" && (observation.calls["kubernetes.listNodes"] ?? 0) > 0),
+    machineDown: observation.instance.kind === "read" ? isMachineDown(situation) : memory.machineDown,
     machineSeen: memory.machineSeen || !!valueOf(observation.instance),
     claims: observation.claims,
     volumes: observation.volumes,
@@ -95,6 +98,7 @@ function rememberSeen(memory: Memory, situation: Situation, decision: Decision):
     agreed: decision.agrees ?? "",
     ...(node === undefined ? {} : { verifiedBoot: node.bootId }),
     ...(rootDevice === undefined ? {} : { rootDevice }),
+    ...(dnsName === "" ? {} : { dnsName }),
     ...(others === undefined ? {} : { others: { ...others, at: now } }),
     ...(handedOver === undefined ? {} : { handedOver }),
     ...confirmed(memory, situation),
@@ -131,7 +135,7 @@ function ec2ReadsOf(observation: Observation): number {
 
 /** EC2's volumes are not asked again at once where Kubernetes still shows them: twice the interval each time, 30 s at most. */
 function ec2NotBefore(memory: Memory, observation: Observation): number {
-  if (observation.ec2Volumes.kind === "unread") return memory.ec2NotBefore;
+  if (ec2ReadsOf(observation) === 0) return memory.ec2NotBefore;
   const spent = memory.ec2Reads + ec2ReadsOf(observation);
   const failed = observation.ec2Volumes.kind === "failed";
   const free = failed ? 0 : FREE_EC2_READS;
@@ -169,7 +173,7 @@ function confirmed(memory: Memory, situation: Situation): Pick<Memory, "cordoned
   const { ownership, node, now } = situation;
   const noNode =
     ownership === "absent" && (memory.node !== undefined || (memory.lookups >= 1 && memory.nodesListed));
-  const cordoned = node?.unschedulable === true && isWorkOurs(situation);
+  const cordoned = node?.unschedulable === true && ownOrder(situation) !== undefined;
   return noNode || cordoned ? { cordonedAt: now } : {};
 }
 

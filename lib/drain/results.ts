@@ -51,9 +51,11 @@ export function rememberResult(memory: Memory, result: ActionResult, observation
 function rememberCompletion(memory: Memory, { failure, skipped }: ActionResult): Memory {
   if (skipped === true) return memory;
   if (failure === undefined) return { ...memory, action: "completed" };
-  if (failure.cause === "no-active-action") return { ...memory, action: "over" };
+  if (failure.cause === "no-active-action") {
+    return { ...memory, action: "over", completion: memory.completion === "lost" ? "lost" : "refused" };
+  }
   const lost = failure.cause === "network" || failure.cause === "server";
-  return lost ? { ...memory, completionSent: true } : memory;
+  return lost ? { ...memory, completion: "lost" } : memory;
 }
 
 function rememberEvictions(memory: Memory, result: ActionResult, at: number): Memory {

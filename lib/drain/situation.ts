@@ -7,10 +7,10 @@ import type { Memory } from "./memory.ts";
 import { type Failure, type Observation, isAbsent, valueOf } from "./observation.ts";
 import { type NodePods, classifyPods } from "./pods.ts";
 import type { Policy } from "./policy.ts";
-import { type Task, isForMachine } from "./task.ts";
+import { type Task, isForAction, isForMachine } from "./task.ts";
 import { type Instant, SECOND } from "./time.ts";
 import { judgeVolumes } from "./volumes.ts";
-import { type WorkReading, readWork } from "./work-order.ts";
+import { type Work, type WorkReading, readWork } from "./work-order.ts";
 
 /**
  * Whose the Node of that name is.
@@ -106,6 +106,13 @@ export function isUp(instance: InstanceView | null | undefined): boolean {
   return instance?.state === "running" || instance?.state === "pending";
 }
 
+/** EC2, asked in this look, says that nothing runs on this very machine: its pods are not waited for (C26). */
+export function isMachineDown({ observation, task }: Pick<Situation, "observation" | "task">): boolean {
+  const instance = valueOf(observation.instance);
+  if (!instance || isAnotherMachine(task, instance)) return false;
+  return instance.state === "stopped" || instance.state === "terminated";
+}
+
 function blindnessOf(observation: Observation): Failure | undefined {
   for (const reading of [observation.node, observation.pods, observation.attachments]) {
     if (reading.kind === "failed") return reading.failure;
@@ -125,6 +132,14 @@ export function hasSettled(situation: Situation): boolean {
 export function isWorkOurs(situation: Situation): boolean {
   const { work, task } = situation;
   return work.kind === "open" && isForMachine(work.work.id, task.instance, task.launchTime);
+}
+
+/** The order on the Node, where it is about this very work: this machine, this boot, and no other lifecycle action. */
+export function ownOrder(situation: Situation): Work | undefined {
+  const { work, task } = situation;
+  return work.kind === "open" && isWorkOurs(situation) && isForAction(work.work.id, task)
+    ? work.work
+    : undefined;
 }
 
 /** Whether everything that D12 judges was read in this look, so that its absence means something. */

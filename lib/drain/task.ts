@@ -87,3 +87,13 @@ export function isForMachine(id: string, instance: string, launchTime: Instant |
   const machine = machineOf(id);
   return machine?.instance === instance && machine.launch === launchSuffix(launchTime);
 }
+
+/**
+ * Whether work of this id may be about the task's lifecycle action. An instance that comes back from a warm pool, or gets a new root
+ * volume, is the same machine with another action; an id without a token may be any action's.
+ */
+export function isForAction(id: string, task: Task): boolean {
+  if (task.kind !== "lifecycle" || task.token === undefined) return true;
+  const { kind, instance, launchTime } = task;
+  return id === task.id || id === workId({ kind, instance, launchTime });
+}

@@ -12,7 +12,7 @@ import type { Looking } from "./observe.ts";
 export async function findNode(looking: Looking, before: Observation): Promise<Reading<NodeView | null>> {
   const { instance: id } = before.task;
   if (before.instance.kind === "failed") return before.instance;
-  const dnsName = valueOf(before.instance)?.privateDnsName ?? "";
+  const dnsName = valueOf(before.instance)?.privateDnsName || (before.memory.dnsName ?? "");
   const { cluster } = looking.ports;
   if (dnsName !== "") {
     const byName = await looking.reader.read("kubernetes.getNode", () => cluster.getNode(dnsName));

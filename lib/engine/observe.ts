@@ -141,15 +141,19 @@ async function observePods(
   return { ...before, pods };
 }
 
-/** A boot that this work has not seen: CSINode and EC2 say whose it is (D5). */
+/**
+ * What the Node asks for once it is read: CSINode and EC2 where its boot is not verified (D5), EC2 where it is silent or has
+ * vanished.
+ */
 async function observeBoot({ ports, reader }: Looking, before: Observation): Promise<Observation> {
   const name = valueOf(before.node)?.name;
-  if (name === undefined || !needsCsiNode(before)) return before;
+  const verifies = name !== undefined && needsCsiNode(before);
+  const asks = before.instance.kind === "unread" && (verifies || needsInstance(before));
   const [csiNode, instance] = await Promise.all([
-    reader.read("kubernetes.getCsiNode", () => ports.cluster.getCsiNode(name)),
-    before.instance.kind === "read"
-      ? before.instance
-      : reader.read("ec2.describeInstance", () => ports.ec2.describeInstance(before.task.instance)),
+    verifies ? reader.read("kubernetes.getCsiNode", () => ports.cluster.getCsiNode(name)) : before.csiNode,
+    asks
+      ? reader.read("ec2.describeInstance", () => ports.ec2.describeInstance(before.task.instance))
+      : before.instance,
   ]);
   return { ...before, csiNode, instance };
 }

@@ -138,6 +138,8 @@ export class Transitions {
 
   #rest(instance: string): void {
     const { members, ec2 } = this.#options;
+    // It died on its way: there is nothing to put into the pool.
+    if (ec2.instance(instance)?.state !== "running") return this.#terminate(instance, "Warmed:", "CONTINUE");
     const poolState = members.groupOf(instance).spec.poolState ?? "Stopped";
     if (poolState === "Running") this.#inWarmPool(instance);
     else ec2.stopInstance(instance, { hibernate: poolState === "Hibernated" });
@@ -151,6 +153,7 @@ export class Transitions {
 
   #replaceRootVolume(instance: string): void {
     const { members, ec2, delays } = this.#options;
+    if (ec2.instance(instance)?.state !== "running") return this.#terminate(instance, "", "CONTINUE");
     ec2.replaceRootVolume(instance);
     members.setState(instance, "RootVolumeReplaced");
     this.#later(instance, delays.transition, () => {

@@ -81,9 +81,10 @@ export const DISTURBANCES: readonly Disturbance[] = [
   },
   {
     name: "AWS away",
-    strike: ({ world, random }) => {
+    strike: ({ world, random, policy }) => {
       const now = world.clock.now();
-      const until = now + random.between(5, 40) * SECOND;
+      // Longer than what is left after a beat, and no code of anybody's could keep the action alive.
+      const until = now + Math.min(random.between(5, 40), policy.heartbeatTimeout / 4) * SECOND;
       world.faults.outage("ec2.", { kind: "fail", failure: "throttled" }, now, until);
       world.faults.outage("autoScaling.", { kind: "fail", failure: "throttled" }, now, until);
     },

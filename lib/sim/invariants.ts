@@ -95,10 +95,12 @@ export class Invariants {
   #isDue(instance: string, token: string): boolean {
     const { world, policy, executions } = this.#watched;
     const now = world.clock.now();
-    const task = executions().find(
-      (each) => each.task.kind === "lifecycle" && each.task.token === token,
-    )?.task;
-    if (task !== undefined && now >= ownDeadline(task, policy) - SECOND) return true;
+    // The sweep's own work has no token; it inherits the deadline of the work before it.
+    const deadlines = executions()
+      .filter(({ task }) => task.kind === "lifecycle" && task.instance === instance)
+      .filter(({ task }) => task.kind !== "lifecycle" || task.token === undefined || task.token === token)
+      .map(({ task }) => ownDeadline(task, policy));
+    if (now >= Math.min(...deadlines) - SECOND) return true;
     const node = world.cluster.nodes().find((each) => each.providerId?.endsWith(`/${instance}`));
     return node?.ready.status === "Unknown" && now - node.ready.since > policy.kubeletGrace * SECOND;
   }

@@ -33,10 +33,9 @@ function isOfCsiDriver(world: World, volumeId: string): boolean {
 /** Running DaemonSet pods, and pods that came back to the cordoned node, keep theirs to the end. */
 function pinnedVolumes(world: World, instance: string): ReadonlySet<string> {
   const { api } = world.cluster;
-  const node = world.cluster.nodes().find((each) => each.providerId?.endsWith(`/${instance}`));
-  if (node === undefined) return new Set();
-  const staying = api
-    .podsOn(node.name)
+  const staying = world
+    .namesOf([instance])
+    .flatMap((name) => api.podsOn(name))
     .filter(
       ({ metadata, spec }) =>
         metadata.controller?.kind === "DaemonSet" ||
