@@ -66,7 +66,7 @@ export class Collection<T extends ApiObject> {
   }
 
   get(name: string, namespace?: string): T | undefined {
-    return this.#objects.get(keyOf({ name, ...(namespace === undefined ? {} : { namespace }) }));
+    return this.#objects.get(namespace === undefined ? name : `${namespace}/${name}`);
   }
 
   /** The object stored under this name; 404 otherwise. */

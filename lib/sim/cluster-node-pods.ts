@@ -3,8 +3,7 @@ import { SECOND } from "../drain/time.ts";
 import type { BootTimers } from "./cluster-boot-timers.ts";
 import type { ClusterContext } from "./cluster-context.ts";
 import { draw } from "./cluster-context.ts";
-import type { CsiPodStopping } from "./cluster-csi-pod.ts";
-import { AFTER_RELEASE, isDriverPod, refOf } from "./cluster-csi-pod.ts";
+import { AFTER_RELEASE, type CsiPodStopping, isDriverPod, refOf } from "./cluster-csi-pod.ts";
 import type { LocalPod } from "./cluster-local-pod.ts";
 import { groupOf, isActive, markShutdown } from "./cluster-local-pod.ts";
 import type { PodGroup } from "./cluster-node-shutdown.ts";
@@ -13,8 +12,9 @@ import type { PodObject } from "./cluster-objects.ts";
 import { isDeleting, isFinished, isMirror } from "./cluster-objects.ts";
 import { PodReports } from "./cluster-pod-reports.ts";
 import { volumesOf } from "./cluster-volumes.ts";
-import type { Gate } from "./cluster-work-queue.ts";
-import { WorkQueue } from "./cluster-work-queue.ts";
+import { type Gate, WorkQueue } from "./cluster-work-queue.ts";
+
+export type { CsiPodStopping } from "./cluster-csi-pod.ts";
 
 export interface NodeOfPods {
   readonly name: string;

@@ -39,6 +39,7 @@ export class NodeVolumes {
 
   /** Names for `Node.status.volumesInUse`: what some pod waits for, and what is mounted. */
   inUse(): readonly string[] {
+    if (this.#wanted.size === 0 && this.#staged.size === 0) return [];
     const wanted = [...this.#wanted.values()].flat().map(uniqueName);
     return [...new Set([...wanted, ...this.#staged.keys()])].sort();
   }

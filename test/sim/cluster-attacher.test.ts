@@ -115,6 +115,6 @@ describe("the attacher", () => {
     cordon(world, world.node);
     evictPod(world, "db-0");
     await world.until("gone", () => attachmentOf(world, world.attachment) === undefined);
-    await whenRunning(world, "db-0");
+    expect(await whenRunning(world, "db-0")).toBe(world.other);
   });
 });

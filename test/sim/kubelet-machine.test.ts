@@ -101,6 +101,7 @@ describe("a machine that is stopped and started", () => {
     world.cluster.kubeletOf(world.node)?.reboot();
     await world.until("again", () => nodeOf(world, world.node).bootId !== before.bootId);
     await world.until("mounted", () => world.cluster.mounted().length === 1);
+    expect(nodeOf(world, world.node)).toMatchObject({ uid: before.uid, providerId: before.providerId });
   });
 });
 
