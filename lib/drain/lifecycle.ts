@@ -6,6 +6,7 @@ import { announced, atDeadline, blind, heartbeat } from "./lifecycle-limits.ts";
 import { overOrCalledOff } from "./over.ts";
 import { hasHadTimeToJoin } from "./needs.ts";
 import { workPatch } from "./node-patch.ts";
+import { podName } from "./pods.ts";
 import { type Situation, blockersOf, hasSettled, isWorkOurs, ownOrder } from "./situation.ts";
 import type { LifecycleTask } from "./task.ts";
 import { SECOND } from "./time.ts";
@@ -55,14 +56,14 @@ function unverified(situation: Situation): Decision {
 
 /** Another machine's kubelet lives under the name: its pods are none of ours. The instance itself holds what EC2 says. */
 function adopted(situation: Situation): Decision {
-  const volumes = dataVolumes(situation.observation);
+  const wasRead = situation.observation.ec2Volumes.kind === "read";
   const report = eventOnce(
     situation,
     "NodeAdopted",
     `another machine's kubelet runs under this Node of ${situation.task.instance}: it is left alone`,
     { type: "Warning" },
   );
-  if (volumes !== undefined && volumes.length === 0) return agreeThenComplete(situation, "D14", report);
+  if (wasRead && situation.blocking.length === 0) return agreeThenComplete(situation, "D14", report);
   return lookAgain(situation, {
     phase: "detaching",
     rules: ["D14", "I9"],
@@ -167,9 +168,10 @@ function agreeThenComplete(situation: Situation, rule: string, actions: readonly
       actions,
     });
   }
-  const left = situation.verdicts.map(
-    (volume) => `${volume.handle ?? volume.attachment ?? "?"} (${volume.verdict})`,
-  );
+  const left = [
+    ...situation.verdicts.map((volume) => `${volume.handle ?? volume.attachment ?? "?"} (${volume.verdict})`),
+    ...situation.pods.returned.map((pod) => `pod ${podName(pod)} (came back)`),
+  ];
   return end(
     situation,
     {

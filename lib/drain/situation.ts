@@ -92,7 +92,9 @@ function verifyBoot(observation: Observation, policy: Policy): Ownership {
   });
   if (foreign) return "adopted";
   const instance = observation.instance.value;
-  if (instance !== null && isAnotherMachine(observation.task, instance)) return "absent";
+  // Not shown by EC2: LaunchTime agrees with nothing. Just launched, another region, or long gone: the next look asks again.
+  if (instance === null) return "unverified";
+  if (isAnotherMachine(observation.task, instance)) return "absent";
   const rebooted = observation.memory.verifiedBoot !== undefined;
   return rebooted && !isUp(instance) ? "adopted" : "ours";
 }
@@ -120,12 +122,13 @@ function blindnessOf(observation: Observation): Failure | undefined {
   return undefined;
 }
 
-/** The scheduler may still bind a pod from its cache this long after the cordon (D10, D12). */
+/** The scheduler may still bind a pod from its cache this long after the cordon (D10, D12), which has to stand in this look, too. */
 const SETTLE_SECONDS = 5;
 
 export function hasSettled(situation: Situation): boolean {
-  const since = situation.memory.cordonedAt;
-  return since !== undefined && situation.now - since >= SETTLE_SECONDS * SECOND;
+  const { memory, node, now } = situation;
+  if (memory.cordonedAt === undefined || node?.unschedulable === false) return false;
+  return now - memory.cordonedAt >= SETTLE_SECONDS * SECOND;
 }
 
 /** `work` that some execution of ours wrote for this machine and boot. */
