@@ -1,10 +1,7 @@
 /** What Lambda hands the drain function at one invocation of a durable execution. */
-import type {
-  DurableExecutionClient,
-  DurableLambdaHandler,
-  WireOperation,
-} from "@aws/durable-execution-sdk-js";
+import type { DurableExecutionClient, WireOperation } from "@aws/durable-execution-sdk-js";
 import { DurableExecutionInvocationInputWithClient } from "@aws/durable-execution-sdk-js";
+import type { Context } from "aws-lambda";
 
 const FUNCTION = "arn:aws:lambda:eu-west-1:111122223333:function:drain:1";
 
@@ -25,7 +22,7 @@ export function invocationInput(
 }
 
 /** With no time left, so that each wait suspends instead of holding a real timer. */
-export function invocationContext(execution: string, number: number): Parameters<DurableLambdaHandler>[1] {
+export function invocationContext(execution: string, number: number): Context {
   return {
     awsRequestId: `${execution}-${number}`,
     functionName: "drain",
