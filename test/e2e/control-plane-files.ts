@@ -5,23 +5,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Programs } from "./build.ts";
 import { CertificateAuthority, type Certificate, type Identity } from "./certificates.ts";
-import { serverUrl, type Layout } from "./control-plane-programs.ts";
+import { serverUrl, type ControlPlaneOptions, type Layout } from "./control-plane-programs.ts";
 import { writeKubeconfig } from "./kubeconfig-file.ts";
 import { freePorts } from "./ports.ts";
 import { stateRoot } from "./run-settings.ts";
-
-export interface ControlPlaneOptions {
-  /** The EC2 endpoint through which the stand-in EBS CSI controller attaches and detaches. */
-  readonly ec2Url: string;
-  /** The attach/detach controller's wait before it detaches by force; 6 minutes where not given. */
-  readonly maxWaitForUnmountSeconds?: number;
-  /** More flags of kube-controller-manager, for example `fastNodeDeath`. */
-  readonly kcmArgs?: readonly string[];
-  /** More flags of csi-attacher. */
-  readonly attacherArgs?: readonly string[];
-  /** Users with a bearer token, besides `admin`. The API server reads its tokens once, at the start. */
-  readonly tokenUsers?: readonly Identity[];
-}
 
 export interface Prepared {
   readonly layout: Layout;
@@ -47,14 +34,9 @@ export async function prepare(options: ControlPlaneOptions, programs: Programs):
   const directory = await mkdtemp(path.join(stateRoot() ?? tmpdir(), "ebs-drain-e2e-"));
   const authority = await CertificateAuthority.create(path.join(directory, "certificates"));
   const [apiPort = 0, etcdPort = 0, etcdPeerPort = 0] = await freePorts(3);
-  const [apiServer, adminCertificate, serviceAccountKeyFile] = await Promise.all([
-    authority.server(),
-    authority.client(admin),
-    authority.serviceAccountKey(),
-  ]);
+  const cluster = { server: serverUrl(apiPort), caFile: authority.caFile };
   const kubeconfig = async (name: string, { user }: Identity, certificate: Certificate) => {
     const file = path.join(directory, `${name}.kubeconfig`);
-    const cluster = { server: serverUrl(apiPort), caFile: authority.caFile };
     await writeKubeconfig(file, cluster, { name: user, certificate });
     return file;
   };
@@ -63,21 +45,23 @@ export async function prepare(options: ControlPlaneOptions, programs: Programs):
   const users = [admin, ...(options.tokenUsers ?? [])];
   const tokens = new Map(users.map(({ user }) => [user, randomBytes(16).toString("hex")]));
   const layout: Layout = {
-    ...{ programs, directory, apiPort, etcdPort, etcdPeerPort, apiServer, serviceAccountKeyFile },
+    options,
+    programs,
+    directory,
+    apiPort,
+    etcdPort,
+    etcdPeerPort,
     caFile: authority.caFile,
+    apiServer: await authority.server(),
+    serviceAccountKeyFile: await authority.serviceAccountKey(),
     tokensFile: await writeTokens(directory, users, tokens),
     kubeconfigs: {
       "kube-controller-manager": await part("kube-controller-manager"),
       "kube-scheduler": await part("kube-scheduler"),
       "csi-attacher": await part("csi-attacher"),
     },
-    ec2Url: options.ec2Url,
-    kcmArgs: options.kcmArgs ?? [],
-    attacherArgs: options.attacherArgs ?? [],
-    ...(options.maxWaitForUnmountSeconds === undefined
-      ? {}
-      : { maxWaitForUnmountSeconds: options.maxWaitForUnmountSeconds }),
   };
+  const adminCertificate = await authority.client(admin);
   const kubeconfigPath = await kubeconfig("admin", admin, adminCertificate);
   return { layout, authority, adminCertificate, kubeconfigPath, tokens };
 }

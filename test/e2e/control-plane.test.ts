@@ -2,10 +2,12 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Pod } from "./api-objects.ts";
 import { startControlPlane, type ControlPlane } from "./control-plane.ts";
 import { KubeletFleet } from "./kubelet-fleet.ts";
-import { startMinimalEc2, type MinimalEc2 } from "./minimal-ec2.ts";
+import { MinimalEc2 } from "./minimal-ec2.ts";
 import { attachmentPath, ebsDriver } from "./pod-volumes.ts";
+import { createAll } from "./create-all.ts";
 import { eventually } from "./eventually.ts";
-import { createAll, ebsStorage, statefulSet } from "./workloads.ts";
+import { ebsStorage } from "./volume-objects.ts";
+import { statefulSet } from "./workloads.ts";
 
 const volumeId = "vol-0123456789abcdef0";
 const instanceOf = { a: "i-0aaaaaaaaaaaaaaaa", b: "i-0bbbbbbbbbbbbbbbb" };
@@ -17,7 +19,7 @@ let controlPlane: ControlPlane;
 let fleet: KubeletFleet;
 
 beforeAll(async () => {
-  ec2 = await startMinimalEc2([volumeId]);
+  ec2 = await MinimalEc2.start([volumeId]);
   controlPlane = await startControlPlane({ ec2Url: ec2.url });
   fleet = await KubeletFleet.create(controlPlane.api);
   await fleet.start({ name: "node-a", instanceId: instanceOf.a });

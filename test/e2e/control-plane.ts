@@ -12,10 +12,17 @@ import { ApiClient } from "./api-client.ts";
 import { buildPrograms } from "./build.ts";
 import type { CertificateAuthority } from "./certificates.ts";
 import { ChildPrograms, type ProgramStart } from "./child-programs.ts";
-import { prepare, type ControlPlaneOptions, type Prepared } from "./control-plane-files.ts";
-import { programStarts, serverUrl, type Program } from "./control-plane-programs.ts";
+import { prepare, type Prepared } from "./control-plane-files.ts";
+import {
+  programStarts,
+  serverUrl,
+  type ControlPlaneOptions,
+  type Program,
+} from "./control-plane-programs.ts";
 import { writeKubeconfig } from "./kubeconfig-file.ts";
 import { stateRoot } from "./run-settings.ts";
+
+export type { ControlPlaneOptions, Program };
 
 /** Ready=Unknown about 8 s after a kubelet's last sign of life, instead of 50. */
 export const fastNodeDeath: readonly string[] = [

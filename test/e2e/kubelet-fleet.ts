@@ -58,6 +58,13 @@ export class KubeletFleet {
     return kubelet;
   }
 
+  /** The kubelet that was started last under a name. @throws where there was none */
+  kubelet(name: string): StandInKubelet {
+    const kubelet = this.#kubelets.get(name);
+    if (kubelet === undefined) throw new Error(`no kubelet was started under the name ${name}`);
+    return kubelet;
+  }
+
   /** Powers all machines off. @throws what went wrong in a kubelet meanwhile, and no test asked for */
   async stop(): Promise<void> {
     await Promise.all([...this.#kubelets.values()].map((kubelet) => kubelet.kill()));

@@ -20,62 +20,73 @@ export interface Ec2Change {
   readonly to: "attaching" | "attached" | "detaching" | "detached";
 }
 
-export interface MinimalEc2 {
-  readonly url: string;
-  readonly changes: readonly Ec2Change[];
-  close(): Promise<void>;
-}
+/** How long EC2 takes to attach and to detach. */
+const delayMs = 500;
 
-export async function startMinimalEc2(
-  volumeIds: readonly string[],
-  attachAndDetachMs = 500,
-): Promise<MinimalEc2> {
-  const volumes = new Map<string, Attachment | undefined>(volumeIds.map((id) => [id, undefined]));
-  const changes: Ec2Change[] = [];
-  const set = (volumeId: string, attachment: Attachment, to: Ec2Change["to"]) => {
-    volumes.set(volumeId, to === "detached" ? undefined : { ...attachment, status: to });
-    changes.push({ volumeId, instanceId: attachment.instanceId, to });
-  };
-  const settle = (volumeId: string, attachment: Attachment, to: Ec2Change["to"]) => {
-    setTimeout(() => set(volumeId, attachment, to), attachAndDetachMs).unref();
-  };
-  const answer = (form: URLSearchParams): string | Refusal => {
+export class MinimalEc2 {
+  readonly changes: Ec2Change[] = [];
+  readonly #volumes: Map<string, Attachment | undefined>;
+  readonly #server = createServer((request, response) => {
+    void text(request).then((body) => send(response, this.#answer(new URLSearchParams(body))));
+  });
+
+  private constructor(volumeIds: readonly string[]) {
+    this.#volumes = new Map(volumeIds.map((id) => [id, undefined]));
+  }
+
+  static async start(volumeIds: readonly string[]): Promise<MinimalEc2> {
+    const ec2 = new MinimalEc2(volumeIds);
+    ec2.#server.listen(0, "127.0.0.1");
+    await once(ec2.#server, "listening");
+    return ec2;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/`;
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #answer(form: URLSearchParams): string | Refusal {
     const volumeId = form.get("VolumeId") ?? form.get("VolumeId.1") ?? "";
-    if (!volumes.has(volumeId)) return { refused: "InvalidVolume.NotFound" };
-    const present = volumes.get(volumeId);
-    const instanceId = form.get("InstanceId") ?? "";
-    switch (form.get("Action")) {
-      case "AttachVolume": {
-        if (present !== undefined) return { refused: "VolumeInUse" };
-        const attachment = { instanceId, device: form.get("Device") ?? "", status: "attaching" } as const;
-        set(volumeId, attachment, "attaching");
-        settle(volumeId, attachment, "attached");
-        return "<AttachVolumeResponse/>";
-      }
+    if (!this.#volumes.has(volumeId)) return { refused: "InvalidVolume.NotFound" };
+    switch (form.get("Action") ?? "") {
+      case "AttachVolume":
+        return this.#attach(volumeId, form.get("InstanceId") ?? "", form.get("Device") ?? "");
       case "DetachVolume":
-        if (present?.status !== "attached" || present.instanceId !== instanceId) {
-          return { refused: "IncorrectState" };
-        }
-        set(volumeId, present, "detaching");
-        settle(volumeId, present, "detached");
-        return "<DetachVolumeResponse/>";
+        return this.#detach(volumeId, form.get("InstanceId") ?? "");
       case "DescribeVolumes":
-        return described(volumeId, present);
+        return described(volumeId, this.#volumes.get(volumeId));
       default:
         return { refused: "InvalidAction" };
     }
-  };
-  const server = createServer((request, response) => {
-    void text(request).then((body) => send(response, answer(new URLSearchParams(body))));
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  const close = async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  };
-  return { url: `http://127.0.0.1:${port}/`, changes, close };
+  }
+
+  #attach(volumeId: string, instanceId: string, device: string): string | Refusal {
+    if (this.#volumes.get(volumeId) !== undefined) return { refused: "VolumeInUse" };
+    const attachment = { instanceId, device };
+    this.#change(volumeId, attachment, "attaching");
+    setTimeout(() => this.#change(volumeId, attachment, "attached"), delayMs).unref();
+    return "<AttachVolumeResponse/>";
+  }
+
+  #detach(volumeId: string, instanceId: string): string | Refusal {
+    const present = this.#volumes.get(volumeId);
+    if (present?.status !== "attached" || present.instanceId !== instanceId) {
+      return { refused: "IncorrectState" };
+    }
+    this.#change(volumeId, present, "detaching");
+    setTimeout(() => this.#change(volumeId, present, "detached"), delayMs).unref();
+    return "<DetachVolumeResponse/>";
+  }
+
+  #change(volumeId: string, attachment: Omit<Attachment, "status">, to: Ec2Change["to"]): void {
+    this.#volumes.set(volumeId, to === "detached" ? undefined : { ...attachment, status: to });
+    this.changes.push({ volumeId, instanceId: attachment.instanceId, to });
+  }
 }
 
 interface Refusal {

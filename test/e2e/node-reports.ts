@@ -41,8 +41,12 @@ export class NodeReports {
     const node = this.#of.node();
     if (node === undefined || this.#isReported(node)) return;
     const ready = {
-      ...{ type: "Ready", status: "True", reason: "KubeletReady", message: "stand-in kubelet is ready" },
-      ...{ lastHeartbeatTime: timestamp(), lastTransitionTime: timestamp() },
+      type: "Ready",
+      status: "True",
+      reason: "KubeletReady",
+      message: "stand-in kubelet is ready",
+      lastHeartbeatTime: timestamp(),
+      lastTransitionTime: timestamp(),
     };
     const status = nodeStatus(this.#of.machine(), ready, this.#of.volumesInUse());
     const path = `${nodePath(this.#of.name)}/status`;

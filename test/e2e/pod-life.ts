@@ -7,7 +7,7 @@ import { persist } from "./persist.ts";
 import { endedStatus, runningStatus } from "./pod-status.ts";
 import { ebsDriver, volumesOf, type NodeVolume } from "./pod-volumes.ts";
 
-/** Annotations of a pod that say how it behaves; see `workloads.ts`. */
+/** Annotations of a pod that say how it behaves; see `pod-template.ts`. */
 export const stopSecondsAnnotation = "test.ebs-drain.dev/stop-seconds";
 export const finishSecondsAnnotation = "test.ebs-drain.dev/finish-seconds";
 

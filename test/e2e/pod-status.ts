@@ -9,7 +9,10 @@ export function runningStatus(pod: Pod): object {
     conditions: ["PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready"].map((type) =>
       condition(type, "True"),
     ),
-    ...{ hostIP: podAddress, podIP: podAddress, podIPs: [{ ip: podAddress }], startTime: timestamp() },
+    hostIP: podAddress,
+    podIP: podAddress,
+    podIPs: [{ ip: podAddress }],
+    startTime: timestamp(),
     containerStatuses: pod.spec.containers.map((container) => containerStatus(container, true, state)),
   };
 }

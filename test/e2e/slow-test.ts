@@ -1,7 +1,7 @@
 /** Tests that last minutes by nature: they wait for times that Kubernetes has no flag for. */
 import { appendFileSync } from "node:fs";
 import path from "node:path";
-import { it } from "vitest";
+import * as vitest from "vitest";
 import { leftOutFile, slowVariable, stateRoot, wantsSlowTests } from "./run-settings.ts";
 
 /**
@@ -10,7 +10,7 @@ import { leftOutFile, slowVariable, stateRoot, wantsSlowTests } from "./run-sett
  */
 export function slowTest(name: string, run: () => Promise<void>, limitSeconds = 1800): void {
   if (wantsSlowTests()) {
-    it(name, { timeout: limitSeconds * 1000 }, run);
+    vitest.it(name, { timeout: limitSeconds * 1000 }, run);
     return;
   }
   const root = stateRoot();

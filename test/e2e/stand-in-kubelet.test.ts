@@ -3,20 +3,13 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { CsiNode, Pod, VolumeAttachment } from "./api-objects.ts";
 import { fastNodeDeath, startControlPlane, type ControlPlane } from "./control-plane.ts";
+import { createAll } from "./create-all.ts";
 import { eventually } from "./eventually.ts";
 import { KubeletFleet } from "./kubelet-fleet.ts";
-import { startMinimalEc2, type MinimalEc2 } from "./minimal-ec2.ts";
+import { MinimalEc2 } from "./minimal-ec2.ts";
 import { attachmentPath, ebsDriver, uniqueName } from "./pod-volumes.ts";
-import {
-  barePod,
-  claim,
-  createAll,
-  daemonSet,
-  disruptionBudget,
-  ebsStorage,
-  inTreeVolume,
-  statefulSet,
-} from "./workloads.ts";
+import { claim, ebsStorage, inTreeVolume } from "./volume-objects.ts";
+import { barePod, daemonSet, disruptionBudget, statefulSet } from "./workloads.ts";
 
 const volumeIds = ["vol-stuck", "vol-dead", "vol-adopt", "vol-reboot", "vol-intree", "vol-hook"];
 
@@ -25,7 +18,7 @@ let controlPlane: ControlPlane;
 let fleet: KubeletFleet;
 
 beforeAll(async () => {
-  ec2 = await startMinimalEc2(volumeIds);
+  ec2 = await MinimalEc2.start(volumeIds);
   controlPlane = await startControlPlane({
     ec2Url: ec2.url,
     kcmArgs: fastNodeDeath,
@@ -52,9 +45,14 @@ async function machineWithVolume(name: string, options: { readonly stopSeconds?:
     labels: { test: name },
   });
   const workload = statefulSet({
-    ...{ name, volumeIds: [volumeId], nodeSelector: { test: name }, ...options },
+    name,
+    volumeIds: [volumeId],
+    nodeSelector: { test: name },
+    ...options,
     tolerations: ["unreachable", "not-ready"].map((condition) => ({
-      ...{ key: `node.kubernetes.io/${condition}`, operator: "Exists", effect: "NoExecute" },
+      key: `node.kubernetes.io/${condition}`,
+      operator: "Exists",
+      effect: "NoExecute",
       tolerationSeconds: 1,
     })),
   });
@@ -169,11 +167,16 @@ it("keeps its driver while the hook is unanswered, and can unmount nothing after
   const hook = await heldHook();
   const labels = { "ebs-drain.dev/test": "driver" };
   const machine = await fleet.start({
-    ...{ name: "node-hook", instanceId: "i-hook", labels: { test: "hook" }, driverPodLabels: labels },
+    name: "node-hook",
+    instanceId: "i-hook",
+    labels: { test: "hook" },
+    driverPodLabels: labels,
   });
   const preStop = { httpGet: { host: "127.0.0.1", port: hook.port, path: "/wait" } };
   const containers = ["ebs-plugin", "node-driver-registrar"].map((name) => ({
-    ...{ name, image: "stand-in", lifecycle: { preStop } },
+    name,
+    image: "stand-in",
+    lifecycle: { preStop },
   }));
   await createAll(api, [daemonSet({ name: "driver", labels, containers, nodeSelector: { test: "hook" } })]);
   const driver = await eventually("the driver is registered", async () => {

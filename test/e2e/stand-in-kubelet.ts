@@ -183,8 +183,10 @@ export class StandInKubelet {
   #hostOf(pod: Pod, signal: AbortSignal): PodHost {
     const { name, namespace, uid } = pod.metadata;
     return {
-      ...{ client: this.#context.client, volumes: this.#volumes, signal },
-      stopMs: (this.#options.stopSeconds ?? 0.5) * 1000,
+      client: this.#context.client,
+      volumes: this.#volumes,
+      signal,
+      stopMs: (this.#options.stopSeconds ?? 0.5) * 1e3,
       current: () => {
         const present = this.#context.pods.get(name, namespace);
         return present?.metadata.uid === uid ? present : undefined;
