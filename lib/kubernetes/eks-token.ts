@@ -4,19 +4,15 @@
  */
 import { type Hash, type Hmac, createHash, createHmac } from "node:crypto";
 import { SignatureV4 } from "@smithy/signature-v4";
+import type { AwsCredentialIdentityProvider } from "@smithy/types";
 import { type Instant, MINUTE } from "../drain/time.ts";
 import type { TokenSource } from "./connection.ts";
-
-export type CredentialsProvider = () => Promise<{
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken?: string;
-}>;
 
 export interface EksTokenOptions {
   readonly cluster: string;
   readonly region: string;
-  readonly credentials: CredentialsProvider;
+  /** Such as an AWS client's `config.credentials`. */
+  readonly credentials: AwsCredentialIdentityProvider;
   readonly now?: () => Instant;
 }
 
