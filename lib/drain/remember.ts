@@ -135,7 +135,10 @@ function ec2ReadsOf(observation: Observation): number {
 
 /** EC2's volumes are not asked again at once where Kubernetes still shows them: twice the interval each time, 30 s at most. */
 function ec2NotBefore(memory: Memory, observation: Observation): number {
-  if (ec2ReadsOf(observation) === 0) return memory.ec2NotBefore;
+  // A machine that is down, or that EC2 does not show, is asked for at every look: that must not put its volumes off for ever.
+  const isInstanceOnly = observation.ec2Volumes.kind === "unread";
+  const isUnpaced = isInstanceOnly && (memory.machineDown || !memory.machineSeen);
+  if (isUnpaced || ec2ReadsOf(observation) === 0) return memory.ec2NotBefore;
   const spent = memory.ec2Reads + ec2ReadsOf(observation);
   const failed = observation.ec2Volumes.kind === "failed";
   const free = failed ? 0 : FREE_EC2_READS;
