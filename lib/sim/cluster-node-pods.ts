@@ -1,15 +1,12 @@
 /** The kubelet's pod workers: they start, stop and clear away the pods of one node. */
 import { SECOND } from "../drain/time.ts";
 import type { BootTimers } from "./cluster-boot-timers.ts";
-import type { ClusterContext } from "./cluster-context.ts";
-import { draw } from "./cluster-context.ts";
+import { type ClusterContext, draw } from "./cluster-context.ts";
 import { AFTER_RELEASE, type CsiPodStopping, isDriverPod, refOf } from "./cluster-csi-pod.ts";
-import type { LocalPod } from "./cluster-local-pod.ts";
-import { groupOf, isActive, markShutdown } from "./cluster-local-pod.ts";
+import { type LocalPod, groupOf, isActive, markShutdown } from "./cluster-local-pod.ts";
 import type { PodGroup } from "./cluster-node-shutdown.ts";
 import type { NodeVolumes } from "./cluster-node-volumes.ts";
-import type { PodObject } from "./cluster-objects.ts";
-import { isDeleting, isFinished, isMirror } from "./cluster-objects.ts";
+import { type PodObject, isDeleting, isFinished, isMirror } from "./cluster-objects.ts";
 import { PodReports } from "./cluster-pod-reports.ts";
 import { volumesOf } from "./cluster-volumes.ts";
 import { type Gate, WorkQueue } from "./cluster-work-queue.ts";
@@ -112,9 +109,11 @@ export class NodePods {
 
   #take(pod: PodObject, isThere: boolean): void {
     const { uid } = pod.metadata;
-    if (!isThere) this.#assigned.delete(uid);
-    if (!isThere || isFinished(pod)) return;
-    if (isDeleting(pod)) return this.#reportEnd(pod, "Succeeded");
+    if (!isThere) return void this.#assigned.delete(uid);
+    // Left from an earlier boot; with grace 0 only a finalizer keeps the object.
+    if (isDeleting(pod) && pod.metadata.deletionGracePeriodSeconds !== 0)
+      return this.#reportEnd(pod, "Failed");
+    if (isDeleting(pod) || isFinished(pod)) return;
     if (this.#node.isShuttingDown()) {
       return this.#reports.status(pod, (status) => {
         status.phase = "Failed";
@@ -137,8 +136,8 @@ export class NodePods {
     const needsMount = local.pod.spec.volumes.length > 0;
     timers.after(needsMount ? draw(this.#context, this.#context.timing.mount) : 0, () => {
       if (local.stage !== "starting") return;
-      volumes.mount(uid);
-      timers.after(draw(this.#context, this.#context.timing.podStart), () => this.#started(local));
+      if (!volumes.tryMount(uid)) local.stage = "waiting";
+      else timers.after(draw(this.#context, this.#context.timing.podStart), () => this.#started(local));
     });
   }
 

@@ -75,8 +75,10 @@ export class NodeVolumes {
     return api.attachments.get(attachmentNameOf(volume, this.#node.name))?.status.attached === true;
   }
 
-  mount(pod: string): void {
+  /** Mounts them all, or none where a device has gone meanwhile: the attachment may be detached while the kubelet is frozen. */
+  tryMount(pod: string): boolean {
     const volumes = this.#wanted.get(pod) ?? [];
+    if (!this.canMount(pod) || !volumes.every((volume) => this.#hasDevice(volume))) return false;
     for (const volume of volumes) {
       const key = uniqueName(volume);
       if (this.#staged.has(key)) continue;
@@ -85,6 +87,12 @@ export class NodeVolumes {
       this.#context.note("kubelet", this.#node.name, `${volume.handle} mounted`);
     }
     this.#published.set(pod, volumes);
+    return true;
+  }
+
+  #hasDevice(volume: PodVolume): boolean {
+    const { host } = this.#context;
+    return !isOnDisk(volume) || host.volumeState(volume.handle, this.#node.instance) === "attached";
   }
 
   stick(handle: string, at: StuckAt): void {

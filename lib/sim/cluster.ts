@@ -124,7 +124,7 @@ export class SimulatedCluster {
       ...(onPoweredOff === undefined ? {} : { onPoweredOff }),
     });
     this.#kubelets.set(spec.instance, kubelet);
-    if (isRunning) kubelet.boot();
+    kubelet.boot();
     return kubelet;
   }
 

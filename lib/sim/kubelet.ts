@@ -94,9 +94,10 @@ export class Kubelet {
     if (this.#gate.isOpen) this.#pods.startWaiting();
   }
 
-  /** Powers on; the kubelet is up some time later. */
+  /** The running machine's system starts; the kubelet is up some time later. */
   boot(): void {
-    if (this.#isOn) return;
+    const isRunning = this.#context.host.instance(this.options.instance)?.state === "running";
+    if (this.#isOn || !isRunning) return;
     this.#isOn = true;
     const delay = this.#firstBoot ?? draw(this.#context, this.#context.timing.boot);
     this.#firstBoot = undefined;

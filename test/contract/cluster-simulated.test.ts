@@ -16,7 +16,7 @@ const START = Date.UTC(2026, 9, 1, 12);
 describeClusterContract("the simulated cluster", async () => {
   const clock = new VirtualClock(START);
   const api = new ApiServer(clock, new Random(1));
-  const served = { api, isReachable: () => true, hasLivingKubelet: () => false };
+  const served = { api, isReachable: () => true, hasLivingKubelet: () => false, kubeletOf: () => undefined };
   const port = simulatedClusterPort(served, clock, NO_FAULTS);
   return {
     port: moving(clock, port),

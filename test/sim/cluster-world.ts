@@ -81,7 +81,7 @@ export function cordon({ cluster }: ClusterWorld, node: string): void {
 }
 
 export function uncordon({ cluster }: ClusterWorld, node: string): void {
-  patchNode(cluster.api, node, [{ op: "replace", path: "/spec/unschedulable", value: false }]);
+  patchNode(cluster.api, node, [{ op: "add", path: "/spec/unschedulable", value: false }]);
 }
 
 /** Cordon and out-of-service taint in one patch, as D14 writes them. */
