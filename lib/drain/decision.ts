@@ -28,7 +28,7 @@ export type Action =
   | {
       readonly kind: "force-off";
       readonly patch?: readonly PatchOperation[];
-      readonly pods: readonly PodTarget[];
+      readonly pods: readonly DoomedPod[];
       /** EC2's answer is too old for the patch after this. */
       readonly notAfter: Instant;
     }
@@ -49,6 +49,12 @@ export type Action =
     };
 
 export type NodePatchPurpose = "cordon" | "withdraw" | "ignore" | "untaint";
+
+/** A pod of a dead machine. */
+export interface DoomedPod extends PodTarget {
+  /** Its phase is final already: it is deleted, and keeps that phase. */
+  readonly finished: boolean;
+}
 
 export interface Eviction extends PodTarget {
   /** Shorter than the pod's own grace, where time is short (D16). */

@@ -3,10 +3,12 @@ import type { Action, Decision, VolumeVerdict } from "./decision.ts";
 import { isAdopted, isDown, isHibernated, isLeaseAlive, missingProofs } from "./death.ts";
 import { end, eventOnce, listed, lookAgain } from "./drafting.ts";
 import { outOfServicePatch, outOfServiceValue, untaintPatch } from "./node-patch.ts";
+import { doomedPods } from "./doomed-pods.ts";
 import { valueOf } from "./observation.ts";
 import { type Situation, blockersOf, isAnotherMachine, isUp, isWorkOurs } from "./situation.ts";
 import type { GoneTask } from "./task.ts";
 import { MINUTE, SECOND } from "./time.ts";
+import { hasLeftovers, withdraw } from "./withdrawing.ts";
 import type { Work } from "./work-order.ts";
 
 /** The taint comes off after this, whatever is left. */
@@ -92,9 +94,7 @@ function atLimit(situation: Situation): Decision {
 }
 
 function cannotSee(situation: Situation): Decision {
-  const failure =
-    situation.blindness ??
-    (situation.observation.instance.kind === "failed" ? situation.observation.instance.failure : undefined);
+  const failure = situation.blindness;
   return lookAgain(situation, {
     phase: "blind",
     rules: ["D14", "D17"],
@@ -110,7 +110,7 @@ function freed(situation: Situation): Decision {
       rules: ["D3", "D14"],
       reason: "no attachment of the machine is left that anybody would remove",
       actions: [
-        ...untaint(situation),
+        ...(isResting(situation) && hasLeftovers(situation) ? [withdraw(situation)] : untaint(situation)),
         ...(forced
           ? [
               ...eventOnce(situation, "VolumesDetached", "the dead machine's volumes are free"),
@@ -125,6 +125,12 @@ function freed(situation: Situation): Decision {
     },
     "freed",
   );
+}
+
+/** In the warm pool: the same machine comes back under the same Node, and should find it as it was. */
+function isResting({ observation }: Situation): boolean {
+  const state = valueOf(observation.member)?.lifecycleState;
+  return state === "Warmed:Stopped" || state === "Warmed:Hibernated";
 }
 
 /** Nothing to taint: Kubernetes' own six minutes pass, and somebody should know. */
@@ -210,21 +216,6 @@ function forceOff(situation: Situation, left: readonly VolumeVerdict[]): Decisio
       ...(value === undefined ? [{ kind: "metric" as const, name: "OutOfService" as const, value: 1 }] : []),
     ],
   });
-}
-
-/** Not mirror, not DaemonSet; a finished pod keeps no volume and is deleted only where somebody asked for that already. */
-function doomedPods({
-  pods,
-  observation,
-}: Situation): readonly { namespace: string; name: string; uid: string }[] {
-  const finished = (valueOf(observation.pods) ?? []).filter(
-    (pod) =>
-      pod.deleting &&
-      !pod.mirror &&
-      pod.controller?.kind !== "DaemonSet" &&
-      (pod.phase === "Succeeded" || pod.phase === "Failed"),
-  );
-  return [...pods.evictable, ...finished].map(({ namespace, name, uid }) => ({ namespace, name, uid }));
 }
 
 /** An open order of this machine stays as it is, but for the cordon that is ours from now on. */

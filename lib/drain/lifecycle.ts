@@ -48,7 +48,7 @@ function drainNode(situation: Situation, task: LifecycleTask): Decision {
 
 function unverified(situation: Situation): Decision {
   return lookAgain(situation, {
-    phase: "locating",
+    phase: "blind",
     rules: ["D5"],
     reason: "not everything that tells whose Node this is could be read: nothing is changed",
   });

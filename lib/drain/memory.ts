@@ -64,7 +64,7 @@ export interface Memory {
   readonly others?: { readonly total: number; readonly unknown: number; readonly at: Instant };
   /** Events written, by reason and where it matters a detail: one per change of state. */
   readonly reported: readonly string[];
-  /** Consecutive looks that could not read Kubernetes. */
+  /** Consecutive looks that could not read Kubernetes, or were told to slow down when they asked it to evict. */
   readonly blindLooks: number;
   /** This work has seen the machine without evictable pods (D17). */
   readonly emptied: boolean;

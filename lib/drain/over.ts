@@ -1,11 +1,10 @@
 /** D2, D3, D15: our lifecycle action is over, by whom, and what is undone when the machine goes on. */
 import type { Decision } from "./decision.ts";
 import { end, eventOnce, lookAgain } from "./drafting.ts";
-import { withdrawPatch } from "./node-patch.ts";
 import { valueOf } from "./observation.ts";
-import { type Situation, isUp, isWorkOurs } from "./situation.ts";
-import { machineOf } from "./task.ts";
+import { type Situation, isUp } from "./situation.ts";
 import { MINUTE, SECOND } from "./time.ts";
+import { hasLeftovers, isCordonOurs, withdraw } from "./withdrawing.ts";
 
 /** Auto Scaling's states of an instance that goes on working. */
 const IN_SERVICE = ["InService", "Standby"];
@@ -105,7 +104,7 @@ function byHook(situation: Situation, state: string): Decision {
 
 /** D15: `work` and, if ours, the cordon go in one patch; then the work ends. */
 function calledOff(situation: Situation, state: string): Decision {
-  const { node, work, memory } = situation;
+  const { memory } = situation;
   const outcome = memory.handedOver === undefined ? "called-off" : "completed-by-hook";
   const reason = `the instance is ${state} again and no action of ours is open`;
   if (situation.blindness !== undefined || situation.ownership === "unverified") {
@@ -115,30 +114,22 @@ function calledOff(situation: Situation, state: string): Decision {
       reason: `${reason}; the Node could not be read`,
     });
   }
-  if (node === undefined || !(isWorkOurs(situation) || work.kind === "void")) {
+  if (!hasLeftovers(situation)) {
     return end(
       situation,
       { rules: ["D15"], reason, actions: [{ kind: "metric", name: "DrainsCalledOff", value: 1 }] },
       outcome,
     );
   }
-  const cordoned = (work.kind === "open" || work.kind === "void") && work.work.cordoned;
-  const patch = withdrawPatch(node, {
-    uncordon: cordoned,
-    isOurTaint: (value) => machineOf(value) !== undefined,
-  });
+  const cordon = isCordonOurs(situation) ? "uncordoned" : "the cordon is not ours";
   return end(
     situation,
     {
       rules: ["D15"],
       reason,
       actions: [
-        { kind: "patch-node", purpose: "withdraw", patch },
-        ...eventOnce(
-          situation,
-          "DrainCalledOff",
-          `${reason}: ${cordoned ? "uncordoned" : "the cordon is not ours"}`,
-        ),
+        withdraw(situation),
+        ...eventOnce(situation, "DrainCalledOff", `${reason}: ${cordon}`),
         { kind: "metric", name: "DrainsCalledOff", value: 1 },
       ],
     },

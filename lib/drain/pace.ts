@@ -18,21 +18,46 @@ const QUICK: Readonly<Record<Phase, number>> = {
 const SLOWEST = 30;
 /** Nothing moved for this many seconds adds one second to the interval: 30 s after five minutes. */
 const QUIET_PER_SECOND = 10;
+/** I12: EC2 is asked in each look of the gone work, so its looks are this far apart at least, and twice as far where one fails. */
+const DEATH_INTERVAL = 5;
 /** I6 allows 1,000 looks: after the first quick ones the rest are spread over what is left of the time. */
 const QUICK_LOOKS = 200;
 const MOST_LOOKS = 950;
 
 export function pace(situation: Situation, phase: Phase): number {
-  const { now, memory, deadline } = situation;
+  return bounded(situation, Math.min(wantedBy(situation, phase), SLOWEST));
+}
+
+/** When an act that failed is tried again: after so many seconds, while I6's looks last. */
+export function paceOfRetry(situation: Situation, seconds: number): number {
+  return bounded(situation, seconds);
+}
+
+function wantedBy({ memory, now, task }: Situation, phase: Phase): number {
+  const isGone = task.kind === "gone";
+  const backOff = 2 ** Math.min(memory.blindLooks, 5);
+  if (phase === "blind") return isGone ? 2 * DEATH_INTERVAL * backOff : backOff;
+  if (phase === "proving-death" || phase === "forcing-off") return DEATH_INTERVAL;
   const quiet = (now - memory.progress.at) / SECOND;
-  const wanted =
-    phase === "blind"
-      ? 2 ** Math.min(memory.blindLooks, 5)
-      : Math.max(QUICK[phase], quiet / QUIET_PER_SECOND);
-  const spread =
-    memory.looks < QUICK_LOOKS ? 0 : (deadline - now) / SECOND / Math.max(1, MOST_LOOKS - memory.looks);
-  const interval = Math.max(Math.min(wanted, SLOWEST), spread);
-  return Math.max(1, Math.floor(Math.min(interval, untilBeat(situation), untilDeadline(situation))));
+  const wanted = Math.max(QUICK[phase], quiet / QUIET_PER_SECOND);
+  if (isGone) return Math.max(wanted, DEATH_INTERVAL);
+  return memory.blindLooks > 0 ? Math.max(wanted, backOff) : wanted;
+}
+
+function bounded(situation: Situation, interval: number): number {
+  return Math.max(
+    1,
+    Math.floor(
+      Math.min(Math.max(interval, spread(situation)), untilBeat(situation), untilDeadline(situation)),
+    ),
+  );
+}
+
+/** Seconds between the looks that are left, evenly over the time that is left; 0 while there are enough of them. */
+function spread({ memory, now, deadline, policy }: Situation): number {
+  if (memory.looks < QUICK_LOOKS) return 0;
+  const end = now < deadline ? deadline : deadline + policy.margin * SECOND;
+  return (end - now) / SECOND / Math.max(1, MOST_LOOKS - memory.looks);
 }
 
 function untilDeadline({ now, deadline }: Situation): number {
@@ -43,9 +68,10 @@ function untilDeadline({ now, deadline }: Situation): number {
 function untilBeat(situation: Situation): number {
   const { now, memory, policy } = situation;
   if (!hasOpenAction(situation)) return Number.POSITIVE_INFINITY;
-  if (memory.beat?.ok === false) return FAILED_BEAT_RETRY;
+  const longest = policy.heartbeatTimeout / LOOKS_PER_TIMEOUT;
+  if (memory.beat?.ok === false) return Math.min(longest, Math.max(FAILED_BEAT_RETRY, spread(situation)));
   return Math.min(
-    policy.heartbeatTimeout / LOOKS_PER_TIMEOUT,
+    longest,
     memory.beat === undefined
       ? Number.POSITIVE_INFINITY
       : (memory.beat.at + beatInterval(situation) - now) / SECOND,

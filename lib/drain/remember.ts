@@ -1,9 +1,11 @@
 /** What a look leaves to the next one: observation, decision and the outcomes of its actions, folded into the memory. */
-import type { Action, Decision, Next } from "./decision.ts";
+import type { Decision, Next } from "./decision.ts";
 import { isDown } from "./death.ts";
 import type { Memory } from "./memory.ts";
 import { type Observation, valueOf } from "./observation.ts";
 import type { Policy } from "./policy.ts";
+import { isEssential } from "./dependence.ts";
+import { paceOfRetry } from "./pace.ts";
 import { type ActionResult, rememberResult } from "./results.ts";
 import { type Situation, isMachineDown, ownOrder, understand } from "./situation.ts";
 import { SECOND } from "./time.ts";
@@ -22,41 +24,34 @@ export function remember(
   const situation = understand(observation, policy);
   const seen = rememberSeen(observation.memory, situation, decision);
   const memory = results.reduce((before, result) => rememberResult(before, result, observation), seen);
-  return { memory: withProgress(memory, situation, decision), next: nextAfter(decision, results, memory) };
+  return {
+    memory: withProgress(memory, situation, decision),
+    next: nextAfter(situation, decision, results, memory),
+  };
 }
 
 /** A work ends only if what it depends on was done; an action that is over is looked into at once. */
-function nextAfter(decision: Decision, results: readonly ActionResult[], memory: Memory): Next {
+function nextAfter(
+  situation: Situation,
+  { next }: Decision,
+  results: readonly ActionResult[],
+  memory: Memory,
+): Next {
   const failed = results.some(
     ({ action, failure, skipped }) => isEssential(action) && (failure !== undefined || skipped === true),
   );
-  if (!failed) return decision.next;
-  const inSeconds = memory.action === "over" || decision.next.kind === "done" ? RETRY_SECONDS : 1;
-  return decision.next.kind === "done"
-    ? { kind: "again", inSeconds }
-    : { kind: "again", inSeconds: Math.min(decision.next.inSeconds, inSeconds) };
+  if (failed) return { kind: "again", inSeconds: retryAfter(situation, next) };
+  const isNews = memory.action === "over" && situation.memory.action === "open";
+  return isNews && next.kind === "again" ? { kind: "again", inSeconds: 1 } : next;
 }
 
 /** A completion that failed is tried again soon, and until it is known to be over (C20). */
 const RETRY_SECONDS = 2;
 
-function isEssential(action: Action): boolean {
-  switch (action.kind) {
-    case "complete":
-    case "hand-over":
-    case "force-off":
-      return true;
-    case "patch-node":
-      return action.purpose !== "ignore";
-    case "heartbeat":
-    case "evict":
-    case "delete-pods":
-    case "event":
-    case "metric":
-      return false;
-    default:
-      return action satisfies never;
-  }
+function retryAfter(situation: Situation, next: Next): number {
+  return next.kind === "done"
+    ? paceOfRetry(situation, RETRY_SECONDS)
+    : Math.min(next.inSeconds, paceOfRetry(situation, 1));
 }
 
 function rememberSeen(memory: Memory, situation: Situation, decision: Decision): Memory {

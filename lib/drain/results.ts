@@ -8,7 +8,7 @@ import { podName } from "./pods.ts";
 /** How one action ended. */
 export interface ActionResult {
   readonly action: Action;
-  /** Absent: done. `skipped` where an earlier action of the same look failed that it depends on. */
+  /** Absent: done; of `evict`, that the round went to its end. `skipped` where an earlier action of the same look failed that it depends on. */
   readonly failure?: Failure;
   readonly skipped?: boolean;
   /** The Node after a patch. */
@@ -35,7 +35,7 @@ export function rememberResult(memory: Memory, result: ActionResult, observation
     case "force-off":
       return done && memory.taintedAt === undefined ? { ...memory, taintedAt: at } : memory;
     case "evict":
-      return rememberEvictions(memory, result, at);
+      return slowedDown(rememberEvictions(memory, result, at), result, observation);
     case "event":
       return done
         ? { ...memory, reported: [...memory.reported, reportKey(action.reason, action.detail)] }
@@ -56,6 +56,11 @@ function rememberCompletion(memory: Memory, { failure, skipped }: ActionResult):
   }
   const lost = failure.cause === "network" || failure.cause === "server";
   return lost ? { ...memory, completion: "lost" } : memory;
+}
+
+/** D7, D17: asked to slow down, or not answered at all: back off as if Kubernetes could not be read. */
+function slowedDown(memory: Memory, { failure }: ActionResult, before: Observation): Memory {
+  return failure === undefined ? memory : { ...memory, blindLooks: before.memory.blindLooks + 1 };
 }
 
 function rememberEvictions(memory: Memory, result: ActionResult, at: number): Memory {

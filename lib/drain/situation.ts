@@ -116,7 +116,9 @@ export function isMachineDown({ observation, task }: Pick<Situation, "observatio
 }
 
 function blindnessOf(observation: Observation): Failure | undefined {
-  for (const reading of [observation.node, observation.pods, observation.attachments]) {
+  const { node, pods, attachments, instance, task } = observation;
+  // The gone work decides nothing without EC2's word.
+  for (const reading of [node, pods, attachments, ...(task.kind === "gone" ? [instance] : [])]) {
     if (reading.kind === "failed") return reading.failure;
   }
   return undefined;

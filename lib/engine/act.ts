@@ -2,7 +2,8 @@
  * Carries out a decision. Actions run in the decision's order; where one fails that others depend on, those are skipped and the next
  * look decides anew. Every act may be repeated: preconditions (uid, resourceVersion, token) make a repetition harmless.
  */
-import type { Action, Eviction, PodTarget } from "../drain/decision.ts";
+import type { Action, DoomedPod, Eviction, PodTarget } from "../drain/decision.ts";
+import { buildsOnEssential, isEssential } from "../drain/dependence.ts";
 import type { Failure, Observation } from "../drain/observation.ts";
 import { valueOf } from "../drain/observation.ts";
 import type { ActionResult } from "../drain/results.ts";
@@ -13,6 +14,7 @@ import type { LifecycleActionRef, Ports } from "./ports.ts";
 const AT_ONCE = 10;
 
 type Acted = Omit<ActionResult, "action">;
+type EvictionAnswer = NonNullable<ActionResult["evictions"]>[string];
 
 export async function act(
   observation: Observation,
@@ -20,23 +22,14 @@ export async function act(
   ports: Ports,
 ): Promise<readonly ActionResult[]> {
   const results: ActionResult[] = [];
-  let cordonFailed = false;
-  let completionFailed = false;
+  let failed = false;
   for (const action of actions) {
-    const skipped = (cordonFailed && dependsOnCordon(action)) || completionFailed;
+    const skipped = failed && buildsOnEssential(action);
     const acted: Acted = skipped ? { skipped } : await tried(() => perform(action, observation, ports));
     results.push({ action, ...acted });
-    if (acted.failure === undefined) continue;
-    if (action.kind === "patch-node") cordonFailed = true;
-    // What comes after a completion tells of it: Events and metrics of a success that was none.
-    if (action.kind === "complete") completionFailed = true;
+    failed ||= acted.failure !== undefined && isEssential(action);
   }
   return results;
-}
-
-/** D5: nothing of the cluster is changed before the cordon stands. */
-function dependsOnCordon(action: Action): boolean {
-  return ["evict", "delete-pods", "hand-over", "force-off"].includes(action.kind);
 }
 
 async function tried(perform: () => Promise<Acted>): Promise<Acted> {
@@ -65,7 +58,7 @@ async function perform(action: Action, observation: Observation, ports: Ports): 
     case "patch-node":
       return { node: await cluster.patchNode(nodeName(observation), action.patch) };
     case "evict":
-      return { evictions: await evictInOrder(action.groups, ports) };
+      return evictInOrder(action.groups, ports);
     case "delete-pods":
       await Promise.all(action.pods.map((pod) => ignoringGone(() => cluster.deletePod(pod))));
       return {};
@@ -96,41 +89,41 @@ function nodeName({ node, memory }: Observation): string {
   return valueOf(node)?.name ?? memory.node?.name ?? "";
 }
 
-/** D7: one group after the other, a group's requests together. A throttled or unreachable API ends the round. */
-async function evictInOrder(
-  groups: readonly (readonly Eviction[])[],
-  { cluster }: Ports,
-): Promise<NonNullable<ActionResult["evictions"]>> {
-  const outcomes: Record<string, NonNullable<ActionResult["evictions"]>[string]> = {};
+/**
+ * D7: one group after the other, a group's requests together. An API that asks to slow down or cannot be reached ends the round, as
+ * the action's failure; who was not asked is asked in the next look.
+ */
+async function evictInOrder(groups: readonly (readonly Eviction[])[], { cluster }: Ports): Promise<Acted> {
+  const evictions: Record<string, EvictionAnswer> = {};
   for (const group of groups) {
     for (let index = 0; index < group.length; index += AT_ONCE) {
       const asked = group.slice(index, index + AT_ONCE);
-      const answers = await Promise.all(
-        asked.map((pod) => evictionOutcome(() => cluster.evictPod(refOf(pod), pod.graceSeconds))),
+      const errors = await Promise.all(
+        asked.map((pod) => errorOf(() => cluster.evictPod(refOf(pod), pod.graceSeconds))),
       );
-      asked.forEach((pod, position) => {
-        const answer = answers[position];
-        if (answer !== undefined) outcomes[pod.uid] = answer;
+      asked.forEach(({ uid }, position) => {
+        const error = errors[position];
+        evictions[uid] = error === undefined ? { outcome: "accepted" } : outcomeOfFailure(error);
       });
+      const end = errors.find((error) => error?.kind === "throttled" || error?.kind === "network");
+      if (end !== undefined) return { evictions, failure: failureOf(end) };
     }
   }
-  return outcomes;
+  return { evictions };
 }
 
-async function evictionOutcome(
-  evict: () => Promise<void>,
-): Promise<NonNullable<ActionResult["evictions"]>[string]> {
+async function errorOf(run: () => Promise<void>): Promise<PortError | undefined> {
   try {
-    await evict();
-    return { outcome: "accepted" };
+    await run();
+    return undefined;
   } catch (error) {
-    return outcomeOfFailure(error);
+    if (!(error instanceof PortError)) throw error;
+    return error;
   }
 }
 
 /** D7's list of answers. */
-function outcomeOfFailure(error: unknown): NonNullable<ActionResult["evictions"]>[string] {
-  if (!(error instanceof PortError)) throw error;
+function outcomeOfFailure(error: PortError): EvictionAnswer {
   switch (error.kind) {
     case "not-found":
     case "conflict":
@@ -179,12 +172,12 @@ async function forceOff(
 
 /** Failed first, as pod GC does: a finalizer would keep the object, and an unfinished pod keeps its volume. */
 async function removePod(
-  pod: PodTarget,
+  pod: DoomedPod,
   message: string,
   at: number,
   cluster: Ports["cluster"],
 ): Promise<Acted> {
-  await ignoringGone(() => cluster.failPod(refOf(pod), message, at));
+  if (!pod.finished) await ignoringGone(() => cluster.failPod(refOf(pod), message, at));
   await ignoringGone(() => cluster.deletePod(refOf(pod), 0));
   return {};
 }

@@ -41,8 +41,9 @@ export interface ChangeRecord {
   readonly wasDeleting?: boolean;
   /** PodDisruptionBudgets that the pod's end violates at this moment (I5). */
   readonly violates?: readonly string[];
-  /** Whether a kubelet works for the Node at this moment, whatever its Ready says (I9). */
+  /** Whether a kubelet works for the Node at this moment, whatever its Ready says, and on which machine (I9). */
   readonly kubeletLives?: boolean;
+  readonly livingInstance?: string;
 }
 
 export interface SimulatedClusterPort extends ClusterPort {
@@ -57,6 +58,13 @@ export interface ServedCluster {
   /** False while the API server cannot be reached by its clients. */
   readonly isReachable: () => boolean;
   readonly hasLivingKubelet: (node: string) => boolean;
+  readonly kubeletOf: (node: string) => { readonly options: { readonly instance: string } } | undefined;
+}
+
+function lifeOf(cluster: ServedCluster, node: string): Details {
+  if (!cluster.hasLivingKubelet(node)) return { node, kubeletLives: false };
+  const instance = cluster.kubeletOf(node)?.options.instance;
+  return { node, kubeletLives: true, ...(instance === undefined ? {} : { livingInstance: instance }) };
 }
 
 type Call = <T>(method: keyof ClusterPort, effect: () => T) => Promise<T>;
@@ -126,7 +134,7 @@ function viewOf<T, V>(object: T | undefined, view: (object: T) => V): V | undefi
 
 function changesOf(cluster: ServedCluster, change: Change, clock: VirtualClock): ClusterChanges {
   const { api } = cluster;
-  const ofNode = (node: string): Details => ({ node, kubeletLives: cluster.hasLivingKubelet(node) });
+  const ofNode = (node: string): Details => lifeOf(cluster, node);
   const ofPod = (pod: PodRef, graceSeconds?: number): Details => ({
     pod,
     ...(graceSeconds === undefined ? {} : { graceSeconds }),
@@ -182,7 +190,7 @@ function podDetails(cluster: ServedCluster, ref: PodRef): Details {
   return {
     wasDeleting: pod.metadata.deletionTimestamp !== undefined,
     violates: violatedBudgets(cluster.api, pod),
-    ...(nodeName === undefined ? {} : { node: nodeName, kubeletLives: cluster.hasLivingKubelet(nodeName) }),
+    ...(nodeName === undefined ? {} : lifeOf(cluster, nodeName)),
   };
 }
 

@@ -44,9 +44,17 @@ function checkForce(change: ChangeRecord): readonly Violation[] {
     : [];
 }
 
-/** I9, D1: a Node, and the pods on it, of a machine that had work, and no other. */
+/** I9, D1: a Node, and the pods on it, of a machine that had work, and no other machine's that took over the name. */
 function checkOwner(change: ChangeRecord, { world, executions }: Watched): readonly Violation[] {
   if (change.node === undefined || change.method === "recordEvent") return [];
-  const ours = world.namesOf(executions().map(({ task }) => task.instance));
-  return ours.includes(change.node) ? [] : [violation("I9", change, "a Node that no work was about")];
+  const instances = executions().map(({ task }) => task.instance);
+  if (!world.namesOf(instances).includes(change.node)) {
+    return [violation("I9", change, "a Node that no work was about")];
+  }
+  const { livingInstance } = change;
+  // Taking off what is ours is allowed wherever it is found: whoever adopted the Node adopted that with it.
+  const isUndoing = change.patch?.every((step) => step.op !== "add") === true;
+  return livingInstance === undefined || isUndoing || instances.includes(livingInstance)
+    ? []
+    : [violation("I9", change, `the Node is ${livingInstance}'s by now`)];
 }

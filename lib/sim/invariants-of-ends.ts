@@ -21,7 +21,34 @@ export function checkActions(watched: Watched): readonly Violation[] {
         ]
       : [],
   );
-  return [...expired, ...watched.executions().flatMap((execution) => checkBeats(execution, watched))];
+  return [
+    ...expired,
+    ...checkOwners(watched),
+    ...watched.executions().flatMap((execution) => checkBeats(execution, watched)),
+  ];
+}
+
+/** I9, D1, D2: no result for another hook's action, no work for another team's group. */
+function checkOwners({ world, policy, groups, executions }: Watched): readonly Violation[] {
+  const results = world.autoScaling
+    .getHistory()
+    .flatMap((record): readonly Violation[] =>
+      record.kind === "complete" && record.by === "drain" && record.hook !== policy.hookName
+        ? [
+            {
+              invariant: "I9",
+              at: record.at,
+              text: `completes the hook ${record.hook} of ${record.instance}`,
+            },
+          ]
+        : [],
+    );
+  const works = executions().flatMap(({ task, startedAt, name }): readonly Violation[] =>
+    groups.includes(task.group)
+      ? []
+      : [{ invariant: "I9", at: startedAt, text: `${name} is about the group ${task.group}` }],
+  );
+  return [...results, ...works];
 }
 
 /** The sweep finds a machine whose event was lost within two minutes and a failed sweep. */

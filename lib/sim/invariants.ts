@@ -9,7 +9,7 @@ import type { Instant } from "../drain/time.ts";
 import { SECOND, isoOf } from "../drain/time.ts";
 import { checkChanges } from "./invariants-of-changes.ts";
 import { checkActions, checkExecutions, checkLeftovers } from "./invariants-of-ends.ts";
-import { volumesHeld } from "./truth.ts";
+import { podsRunning, volumesHeld } from "./truth.ts";
 import type { World } from "./world.ts";
 
 export interface Violation {
@@ -31,6 +31,8 @@ export interface RunExecution {
 export interface Watched {
   readonly world: World;
   readonly policy: Policy;
+  /** Groups that are ours. */
+  readonly groups: readonly string[];
   readonly executions: () => readonly RunExecution[];
   /** Nothing goes wrong in this run: bounds on requests hold to the letter. */
   readonly undisturbed: boolean;
@@ -82,7 +84,7 @@ export class Invariants {
   #checkCompletion(instance: string, token: string, result: string, by: string): void {
     const { world } = this.#watched;
     if (result !== "CONTINUE" || this.#isDue(instance, token)) return;
-    const held = volumesHeld(world, instance);
+    const held = [...volumesHeld(world, instance), ...podsRunning(world, instance)];
     if (held.length === 0) return;
     this.violations.push({
       invariant: "I1",

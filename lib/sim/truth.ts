@@ -1,4 +1,5 @@
 /** What is really so in the simulated world, without ports, lag or faults: what invariants are judged by. */
+import type { PodObject } from "./cluster-objects.ts";
 import { volumesOf } from "./cluster-volumes.ts";
 import type { World } from "./world.ts";
 
@@ -36,12 +37,30 @@ function pinnedVolumes(world: World, instance: string): ReadonlySet<string> {
   const staying = world
     .namesOf([instance])
     .flatMap((name) => api.podsOn(name))
-    .filter(
-      ({ metadata, spec }) =>
-        metadata.controller?.kind === "DaemonSet" ||
-        spec.tolerations.some(
-          ({ key, operator }) => operator === "Exists" && key === "node.kubernetes.io/unschedulable",
-        ),
-    );
+    .filter((pod) => pod.metadata.controller?.kind === "DaemonSet" || toleratesCordon(pod));
   return new Set(staying.flatMap((pod) => (volumesOf(api, pod) ?? []).map(({ handle }) => handle)));
+}
+
+/** It may come back to the cordoned node, as often as it is evicted (D8). */
+function toleratesCordon({ spec }: PodObject): boolean {
+  return spec.tolerations.some(
+    ({ key, operator }) => operator === "Exists" && key === "node.kubernetes.io/unschedulable",
+  );
+}
+
+/** Pods whose containers still run on the machine and that have to go: D9's, C3's. */
+export function podsRunning(world: World, instance: string): readonly string[] {
+  const { api } = world.cluster;
+  // A machine that hibernates keeps its processes, but they do not run.
+  if (world.ec2.instance(instance)?.state !== "running") return [];
+  return world.namesOf([instance]).flatMap((name) => {
+    const kubelet = world.cluster.kubeletOf(name);
+    if (kubelet === undefined || !kubelet.isOn || kubelet.options.instance !== instance) return [];
+    const running = kubelet.running();
+    return api
+      .podsOn(name)
+      .filter(({ metadata }) => running.includes(metadata.uid) && metadata.controller?.kind !== "DaemonSet")
+      .filter((pod) => !toleratesCordon(pod))
+      .map(({ metadata }) => metadata.name);
+  });
 }

@@ -60,6 +60,7 @@ export async function runSeed(seed: number): Promise<SoakResult> {
   const invariants = new Invariants({
     world,
     policy,
+    groups: [OURS],
     executions: () => executions.all(),
     undisturbed: run.undisturbed,
   });

@@ -110,7 +110,7 @@ describe("the line of a look", () => {
     ["evict 3", { kind: "evict", groups: [[target], [target, target]] }],
     ["delete-pods 1", { kind: "delete-pods", pods: [target] }],
     ["hand-over shop/db-0", { kind: "hand-over", patch: [], pod: target }],
-    ["force-off 1", { kind: "force-off", pods: [target], notAfter: NOW }],
+    ["force-off 1", { kind: "force-off", pods: [{ ...target, finished: false }], notAfter: NOW }],
     ["complete CONTINUE", { kind: "complete", result: "CONTINUE" }],
     [
       "event DrainStarted",
