@@ -84,6 +84,7 @@ export interface Pod extends ApiObject {
     readonly containers: readonly Container[];
     readonly volumes?: readonly PodVolume[];
     readonly terminationGracePeriodSeconds?: number;
+    readonly priorityClassName?: string;
   };
   readonly status?: {
     readonly phase?: "Pending" | "Running" | "Succeeded" | "Failed" | "Unknown";

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Pod } from "./api-objects.ts";
+import { attachmentOf, evict, isRunning, podPath, setUnschedulable, uidOf } from "./cluster-looks.ts";
 import { startControlPlane, type ControlPlane } from "./control-plane.ts";
 import { KubeletFleet } from "./kubelet-fleet.ts";
 import { MinimalEc2 } from "./minimal-ec2.ts";
-import { attachmentPath, ebsDriver } from "./pod-volumes.ts";
 import { createAll } from "./create-all.ts";
 import { eventually } from "./eventually.ts";
 import { ebsStorage } from "./volume-objects.ts";
@@ -11,8 +10,7 @@ import { statefulSet } from "./workloads.ts";
 
 const volumeId = "vol-0123456789abcdef0";
 const instanceOf = { a: "i-0aaaaaaaaaaaaaaaa", b: "i-0bbbbbbbbbbbbbbbb" };
-const volume = { driver: ebsDriver, handle: volumeId };
-const podPath = "/api/v1/namespaces/default/pods/web-0";
+const path = podPath("web-0");
 
 let ec2: MinimalEc2;
 let controlPlane: ControlPlane;
@@ -39,18 +37,14 @@ afterAll(async () => {
 
 it("moves a StatefulSet's volume after cordon and eviction, detached before it is attached again", async () => {
   const { api } = controlPlane;
-  await api.patch("merge", "/api/v1/nodes/node-a", { spec: { unschedulable: true } });
-  const evicted = await api.get<Pod>(podPath);
+  await setUnschedulable(api, "node-a", true);
+  const evicted = await uidOf(api, path);
 
-  await api.create(`${podPath}/eviction`, {
-    apiVersion: "policy/v1",
-    kind: "Eviction",
-    metadata: { name: "web-0", namespace: "default" },
-  });
+  expect(await evict(api, path)).toMatchObject({ status: 201 });
 
   await eventually("web-0 runs on node-b", () => runsOn("node-b"));
-  expect((await api.get<Pod>(podPath))?.metadata.uid).not.toBe(evicted?.metadata.uid);
-  expect(await api.get(attachmentPath(volume, "node-a"))).toBeUndefined();
+  expect(await uidOf(api, path)).not.toBe(evicted);
+  expect(await attachmentOf(api, volumeId, "node-a")).toBeUndefined();
   expect(ec2.changes.map(({ instanceId, to }) => `${instanceId} ${to}`)).toEqual([
     ...["attaching", "attached", "detaching", "detached"].map((state) => `${instanceOf.a} ${state}`),
     ...["attaching", "attached"].map((state) => `${instanceOf.b} ${state}`),
@@ -65,20 +59,18 @@ it("moves a StatefulSet's volume after cordon and eviction, detached before it i
 it("goes on after the API server was killed and started again at the same address", async () => {
   const { api, server } = controlPlane;
   await controlPlane.stopApiServer();
-  await expect(api.get(podPath)).rejects.toThrow(/ECONNREFUSED|closed/);
+  await expect(api.get(path)).rejects.toThrow(/ECONNREFUSED|closed/);
 
   await controlPlane.startApiServer();
 
   expect(controlPlane.server).toBe(server);
-  const uid = (await api.get<Pod>(podPath))?.metadata.uid;
-  await api.patch("merge", "/api/v1/nodes/node-a", { spec: { unschedulable: false } });
-  await api.patch("merge", "/api/v1/nodes/node-b", { spec: { unschedulable: true } });
-  await api.delete(podPath, { preconditions: { uid } });
+  await setUnschedulable(api, "node-a", false);
+  await setUnschedulable(api, "node-b", true);
+  await api.delete(path, { preconditions: { uid: await uidOf(api, path) } });
   await eventually("web-0 runs on node-a", () => runsOn("node-a"));
   expect(fleet.mounts.doubleMounts()).toEqual([]);
 });
 
-async function runsOn(node: string): Promise<boolean> {
-  const pod = await controlPlane.api.get<Pod>(podPath);
-  return pod?.spec.nodeName === node && pod.status?.phase === "Running";
+function runsOn(node: string): Promise<boolean> {
+  return isRunning(controlPlane.api, path, node);
 }

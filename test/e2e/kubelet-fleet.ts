@@ -65,9 +65,14 @@ export class KubeletFleet {
     return kubelet;
   }
 
+  /** One for each name, dead or alive. */
+  kubelets(): readonly StandInKubelet[] {
+    return [...this.#kubelets.values()];
+  }
+
   /** Powers all machines off. @throws what went wrong in a kubelet meanwhile, and no test asked for */
   async stop(): Promise<void> {
-    await Promise.all([...this.#kubelets.values()].map((kubelet) => kubelet.kill()));
+    await Promise.all(this.kubelets().map((kubelet) => kubelet.kill()));
     await Promise.all([this.pods.stop(), this.nodes.stop(), this.attachments.stop()]);
     if (this.#errors.length > 0) throw new AggregateError(this.#errors, "a stand-in kubelet failed");
   }

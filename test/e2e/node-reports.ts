@@ -22,7 +22,12 @@ export interface ReportedNode {
   node(): Node | undefined;
   volumesInUse(): readonly string[];
   isDriverRegistered(): boolean;
+  isShuttingDown(): boolean;
 }
+
+/** The real kubelet's words: the drain and its hook read them. */
+const living = { status: "True", reason: "KubeletReady", message: "kubelet is posting ready status" };
+const shuttingDown = { status: "False", reason: "KubeletNotReady", message: "node is shutting down" };
 
 export class NodeReports {
   readonly #of: ReportedNode;
@@ -42,9 +47,7 @@ export class NodeReports {
     if (node === undefined || this.#isReported(node)) return;
     const ready = {
       type: "Ready",
-      status: "True",
-      reason: "KubeletReady",
-      message: "stand-in kubelet is ready",
+      ...(this.#of.isShuttingDown() ? shuttingDown : living),
       lastHeartbeatTime: timestamp(),
       lastTransitionTime: timestamp(),
     };
@@ -71,7 +74,7 @@ export class NodeReports {
     const inUse = status?.volumesInUse ?? [];
     const wanted = this.#of.volumesInUse();
     return (
-      ready?.status === "True" &&
+      ready?.status === (this.#of.isShuttingDown() ? shuttingDown : living).status &&
       status?.nodeInfo?.bootID === this.#of.machine().bootId &&
       inUse.length === wanted.length &&
       wanted.every((name) => inUse.includes(name))

@@ -62,6 +62,11 @@ export class NodeVolumes {
     );
   }
 
+  /** Whether a pod's own mounts are gone; the volume itself may still be staged. */
+  isPublishedTo(isMeant: (pod: string) => boolean): boolean {
+    return [...this.#entries.values()].some(({ pods }) => [...pods].some(isMeant));
+  }
+
   isMounted(volume: NodeVolume): boolean {
     return this.#entries.get(uniqueName(volume))?.isStaged === true;
   }
@@ -78,6 +83,7 @@ export class NodeVolumes {
     const entry = this.#entries.get(uniqueName(volume));
     if (entry?.isStaged) await this.#untilUnmountable(volume, "unpublish");
     entry?.pods.delete(pod);
+    this.#view.changed();
   }
 
   /** NodeUnstageVolume, where no pod of the node uses the volume any more. */

@@ -4,7 +4,7 @@ import type { Pod } from "./api-objects.ts";
 import type { NodeVolumes } from "./node-volumes.ts";
 import { stopContainers } from "./pod-containers.ts";
 import { persist } from "./persist.ts";
-import { endedStatus, runningStatus } from "./pod-status.ts";
+import { endedStatus, rejectedStatus, runningStatus } from "./pod-status.ts";
 import { ebsDriver, volumesOf, type NodeVolume } from "./pod-volumes.ts";
 
 /** Annotations of a pod that say how it behaves; see `pod-template.ts`. */
@@ -21,6 +21,8 @@ export interface PodHost {
   current(): Pod | undefined;
   /** True once the condition holds, false after the limit; throws when the kubelet ends. */
   until(isTrue: () => boolean, limitMs?: number): Promise<boolean>;
+  /** What the pod gets to end because its machine shuts down; undefined while it does not. */
+  shutdownMs(): number | undefined;
   containersStarted(): Promise<void>;
   containerSignalled(container: string): void;
   containersEnded(): Promise<void>;
@@ -32,15 +34,16 @@ const orphanGraceMs = 1_000;
 
 /** Runs the pod until it is gone from the API and its volumes are unmounted. @throws when the kubelet ends */
 export async function livePod(host: PodHost, pod: Pod): Promise<void> {
-  const isEnding = () => host.current()?.metadata.deletionTimestamp !== undefined || isGone(host);
+  const isDeleted = () => host.current()?.metadata.deletionTimestamp !== undefined || isGone(host);
+  const isEnding = () => isDeleted() || host.shutdownMs() !== undefined;
   const volumes = isFinal(pod) ? [] : await startPod(host, pod, isEnding);
   if (volumes !== undefined) {
-    const isOver = await host.until(isEnding, finishMs(pod));
-    if (!isFinal(pod)) await endContainers(host, pod, isOver);
+    const isEnded = await host.until(isEnding, finishMs(pod));
+    if (!isFinal(pod)) await endContainers(host, pod, isEnded);
     for (const volume of volumes) await host.volumes.unpublish(volume, uid(pod));
   }
   const unstaged = Promise.all((volumes ?? []).map((volume) => host.volumes.unstage(volume)));
-  await host.until(isEnding);
+  await host.until(isDeleted);
   await deletePod(host, pod);
   await unstaged;
 }
@@ -59,6 +62,7 @@ async function startPod(
   if (!volumes.every(isMountable)) {
     for (const volume of volumes) await host.volumes.unpublish(volume, uid(pod));
     for (const volume of volumes) await host.volumes.unstage(volume);
+    if (host.shutdownMs() !== undefined) await patchStatus(host, pod, rejectedStatus());
     return undefined;
   }
   for (const volume of volumes) host.volumes.mount(volume);
@@ -80,7 +84,8 @@ async function boundVolumes(
   }
 }
 
-async function endContainers(host: PodHost, pod: Pod, isDeleted: boolean): Promise<void> {
+/** @param isEnded by somebody; otherwise the pod finished by itself */
+async function endContainers(host: PodHost, pod: Pod, isEnded: boolean): Promise<void> {
   const isUnwanted = () => isGone(host);
   const containers = {
     signalled: (name: string) => host.containerSignalled(name),
@@ -88,13 +93,14 @@ async function endContainers(host: PodHost, pod: Pod, isDeleted: boolean): Promi
       await host.until(isUnwanted, ms);
     },
   };
-  const isClean = isDeleted
+  const isShutdown = host.shutdownMs() !== undefined;
+  const isClean = isEnded
     ? await stopContainers(containers, pod, graceMs(host, pod), stopMs(host, pod))
     : true;
   for (const { name } of pod.spec.containers) host.containerSignalled(name);
   await host.containersEnded();
   // Final before anything is unmounted: the attach/detach controller stops wanting the volume from here on.
-  await patchStatus(host, pod, endedStatus(pod, isClean));
+  await patchStatus(host, pod, endedStatus(pod, isClean, isShutdown));
 }
 
 /** The kubelet removes the object only when the containers have ended and the pod's mounts are gone. */
@@ -131,6 +137,8 @@ function isFinal(pod: Pod): boolean {
 }
 
 function graceMs(host: PodHost, pod: Pod): number {
+  const shutdownMs = host.shutdownMs();
+  if (shutdownMs !== undefined) return shutdownMs;
   const current = host.current();
   if (current === undefined) return orphanGraceMs;
   const seconds = current.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 30;

@@ -17,14 +17,34 @@ export function runningStatus(pod: Pod): object {
   };
 }
 
-/** @param isClean no container had to be killed */
-export function endedStatus(pod: Pod, isClean: boolean): object {
+/**
+ * @param isClean no container had to be killed
+ * @param isShutdown the machine shuts down: failed then, however the containers ended
+ */
+export function endedStatus(pod: Pod, isClean: boolean, isShutdown: boolean): object {
   const exit = isClean ? { exitCode: 0, reason: "Completed" } : { exitCode: 137, reason: "Error" };
   const state = { terminated: { ...exit, finishedAt: timestamp() } };
   return {
-    phase: isClean ? "Succeeded" : "Failed",
-    conditions: ["ContainersReady", "Ready"].map((type) => condition(type, "False")),
+    phase: isClean && !isShutdown ? "Succeeded" : "Failed",
+    conditions: [
+      ...["ContainersReady", "Ready"].map((type) => condition(type, "False")),
+      ...(isShutdown
+        ? [{ ...condition("DisruptionTarget", "True"), reason: "TerminationByKubelet", message: "shutdown" }]
+        : []),
+    ],
+    ...(isShutdown
+      ? { reason: "Terminated", message: "Pod was terminated in response to imminent node shutdown." }
+      : {}),
     containerStatuses: pod.spec.containers.map((container) => containerStatus(container, false, state)),
+  };
+}
+
+/** A pod that was bound to a machine which shuts down: never started. */
+export function rejectedStatus(): object {
+  return {
+    phase: "Failed",
+    reason: "NodeShutdown",
+    message: "Pod was rejected as the node is shutting down.",
   };
 }
 

@@ -61,6 +61,10 @@ export class RunningPods {
     for (const { pod } of this.#running.values()) await this.ended(pod);
   }
 
+  values(): readonly Pod[] {
+    return [...this.#running.values()].map(({ pod }) => pod);
+  }
+
   isDriverRegistered(): boolean {
     const wanted = this.#driverPodLabels;
     if (wanted === undefined) return true;

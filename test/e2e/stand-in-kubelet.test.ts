@@ -1,17 +1,34 @@
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { CsiNode, Pod, VolumeAttachment } from "./api-objects.ts";
+import type { Pod, VolumeAttachment } from "./api-objects.ts";
+import {
+  attachmentOf,
+  driversOf,
+  evict,
+  isRunning,
+  podPath,
+  setUnschedulable,
+  uidOf,
+} from "./cluster-looks.ts";
 import { fastNodeDeath, startControlPlane, type ControlPlane } from "./control-plane.ts";
 import { createAll } from "./create-all.ts";
 import { eventually } from "./eventually.ts";
+import { holdHook } from "./held-hook.ts";
 import { KubeletFleet } from "./kubelet-fleet.ts";
 import { MinimalEc2 } from "./minimal-ec2.ts";
-import { attachmentPath, ebsDriver, uniqueName } from "./pod-volumes.ts";
+import { ebsDriver, uniqueName } from "./pod-volumes.ts";
 import { claim, ebsStorage, inTreeVolume } from "./volume-objects.ts";
 import { barePod, daemonSet, disruptionBudget, statefulSet } from "./workloads.ts";
 
-const volumeIds = ["vol-stuck", "vol-dead", "vol-adopt", "vol-reboot", "vol-intree", "vol-hook"];
+const volumeIds = [
+  "vol-stuck",
+  "vol-dead",
+  "vol-adopt",
+  "vol-reboot",
+  "vol-intree",
+  "vol-hook",
+  "vol-silent",
+  "vol-shutdown",
+];
 
 let ec2: MinimalEc2;
 let controlPlane: ControlPlane;
@@ -57,20 +74,23 @@ async function machineWithVolume(name: string, options: { readonly stopSeconds?:
     })),
   });
   await createAll(controlPlane.api, workload);
-  const podPath = `/api/v1/namespaces/default/pods/${name}-0`;
-  await eventually(`${name}-0 runs`, () => isRunning(podPath));
-  return { volumeId, machine, podPath, volume: { driver: ebsDriver, handle: volumeId } };
+  const path = podPath(`${name}-0`);
+  await eventually(`${name}-0 runs`, () => isRunning(controlPlane.api, path));
+  return { volumeId, machine, path, volume: { driver: ebsDriver, handle: volumeId } };
 }
 
 it("keeps a volume in volumesInUse, and so its attachment, while the unmount hangs", async () => {
   const { api } = controlPlane;
-  const { volumeId, volume, machine, podPath } = await machineWithVolume("stuck");
+  const { volumeId, volume, machine, path } = await machineWithVolume("stuck");
   machine.stuckUnmount(volumeId);
-  await api.patch("merge", `/api/v1/nodes/${machine.name}`, { spec: { unschedulable: true } });
-  const old = await api.get<Pod>(podPath);
-  await api.delete(podPath);
+  await setUnschedulable(api, machine.name, true);
+  const old = await api.get<Pod>(path);
+  await api.delete(path);
 
-  await eventually("the pod is gone", async () => (await uidOf(podPath)) !== old?.metadata.uid);
+  await eventually(
+    "the pod is gone",
+    async () => (await uidOf(controlPlane.api, path)) !== old?.metadata.uid,
+  );
   expect(machine.node()?.status?.volumesInUse).toEqual([uniqueName(volume)]);
   expect((await attachment(volumeId, machine.name))?.metadata.deletionTimestamp).toBeUndefined();
   expect(fleet.mounts.isMounted(volumeId, machine.instanceId)).toBe(true);
@@ -81,15 +101,15 @@ it("keeps a volume in volumesInUse, and so its attachment, while the unmount han
 });
 
 it("renews nothing any more once its machine is dead; the volume is freed by force only (C26)", async () => {
-  const { volumeId, machine, podPath } = await machineWithVolume("dead");
+  const { volumeId, machine, path } = await machineWithVolume("dead");
   await machine.kill();
 
   await eventually("Ready is Unknown", () => readiness(machine.name) === "Unknown");
   await eventually("the pod is to be deleted", async () => {
-    return (await controlPlane.api.get<Pod>(podPath))?.metadata.deletionTimestamp;
+    return (await controlPlane.api.get<Pod>(path))?.metadata.deletionTimestamp;
   });
   expect(await attachment(volumeId, machine.name)).toBeDefined();
-  await controlPlane.api.delete(podPath, { gracePeriodSeconds: 0 });
+  await controlPlane.api.delete(path, { gracePeriodSeconds: 0 });
   await eventually("the attachment is gone", async () => !(await attachment(volumeId, machine.name)));
   expect(fleet.mounts.of(volumeId)).toMatchObject([{ endedBy: "power off" }]);
 });
@@ -114,20 +134,53 @@ it("adopts the Node of a dead machine: provider id, taints and cordon stay, boot
 });
 
 it("mounts again after a reboot, under a new bootID and without a second attach", async () => {
-  const { volumeId, machine, podPath } = await machineWithVolume("reboot");
+  const { volumeId, machine, path } = await machineWithVolume("reboot");
   const before = machine.bootId;
-  const uid = await uidOf(podPath);
+  const uid = await uidOf(controlPlane.api, path);
 
   await machine.reboot(1);
 
   await eventually("the volume is mounted", () => fleet.mounts.isMounted(volumeId, machine.instanceId));
   expect(machine.bootId).not.toBe(before);
-  expect(await uidOf(podPath)).toBe(uid);
+  expect(await uidOf(controlPlane.api, path)).toBe(uid);
   expect(fleet.mounts.of(volumeId).map(({ endedBy }) => endedBy)).toEqual(["power off", undefined]);
   expect(ec2.changes.filter((change) => change.volumeId === volumeId).map(({ to }) => to)).toEqual([
     "attaching",
     "attached",
   ]);
+});
+
+it("keeps a volume mounted while the kubelet is dead and its machine is not, and finds it again", async () => {
+  const { volumeId, machine, path } = await machineWithVolume("silent");
+  const uid = await uidOf(controlPlane.api, path);
+  await machine.killKubelet();
+  expect(fleet.mounts.isMounted(volumeId, machine.instanceId)).toBe(true);
+  await controlPlane.api.delete(path, { gracePeriodSeconds: 0 });
+  await eventually("the pod is gone", async () => (await uidOf(controlPlane.api, path)) !== uid);
+  await setUnschedulable(controlPlane.api, machine.name, true);
+
+  await machine.start();
+
+  await eventually("the volume is unmounted", () => !fleet.mounts.isMounted(volumeId, machine.instanceId));
+  await eventually("the attachment is gone", async () => !(await attachment(volumeId, machine.name)));
+});
+
+it("shuts down gracefully: Ready=False, pods failed without a deletion, volumes free (H rules)", async () => {
+  const { volumeId, machine, path } = await machineWithVolume("shutdown");
+  const uid = await uidOf(controlPlane.api, path);
+
+  await machine.shutDown({ seconds: 60, criticalSeconds: 20 });
+
+  expect(machine.node()?.status?.conditions).toContainEqual(
+    expect.objectContaining({ type: "Ready", status: "False", message: "node is shutting down" }),
+  );
+  await eventually("the attachment is gone", async () => !(await attachment(volumeId, machine.name)));
+  expect(fleet.mounts.of(volumeId)).toMatchObject([{ endedBy: "unmount" }]);
+  await eventually(
+    "its StatefulSet has replaced it",
+    async () => (await uidOf(controlPlane.api, path)) !== uid,
+  );
+  await machine.kill();
 });
 
 it("attaches and mounts an in-tree volume under its CSI name, and runs a pod bound by name", async () => {
@@ -137,23 +190,22 @@ it("attaches and mounts an in-tree volume under its CSI name, and runs a pod bou
   await createAll(api, [inTreeVolume(wanted), claim("old")]);
   await createAll(api, [barePod({ name: "old", nodeSelector: { test: "intree" }, claims: ["old"] })]);
 
-  await eventually("the pod runs", () => isRunning("/api/v1/namespaces/default/pods/old"));
+  await eventually("the pod runs", () => isRunning(controlPlane.api, podPath("old")));
   expect((await attachment("vol-intree", "node-intree"))?.status?.attached).toBe(true);
   await createAll(api, [barePod({ name: "bound", nodeName: "node-intree", finishSeconds: 0.1 })]);
   await eventually("it has finished", async () => {
-    return (await api.get<Pod>("/api/v1/namespaces/default/pods/bound"))?.status?.phase === "Succeeded";
+    return (await api.get<Pod>(podPath("bound")))?.status?.phase === "Succeeded";
   });
 });
 
 it("refuses an eviction that a PodDisruptionBudget forbids, with the cause that names it (D7)", async () => {
   const { api } = controlPlane;
   await createAll(api, [barePod({ name: "guarded", nodeName: "healthy" }), disruptionBudget("guarded", 0)]);
-  const podPath = "/api/v1/namespaces/default/pods/guarded";
-  await eventually("the pod runs", () => isRunning(podPath));
+  const path = podPath("guarded");
+  await eventually("the pod runs", () => isRunning(controlPlane.api, path));
 
   const answer = await eventually("the budget is known", async () => {
-    const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "guarded" } };
-    const refused = await api.request("POST", `${podPath}/eviction`, eviction);
+    const refused = await evict(api, path);
     return JSON.stringify(refused.body).includes("still being processed") ? undefined : refused;
   });
   expect(answer).toMatchObject({
@@ -164,7 +216,7 @@ it("refuses an eviction that a PodDisruptionBudget forbids, with the cause that 
 
 it("keeps its driver while the hook is unanswered, and can unmount nothing after it (C32)", async () => {
   const { api } = controlPlane;
-  const hook = await heldHook();
+  const hook = await holdHook();
   const labels = { "ebs-drain.dev/test": "driver" };
   const machine = await fleet.start({
     name: "node-hook",
@@ -180,21 +232,21 @@ it("keeps its driver while the hook is unanswered, and can unmount nothing after
   }));
   await createAll(api, [daemonSet({ name: "driver", labels, containers, nodeSelector: { test: "hook" } })]);
   const driver = await eventually("the driver is registered", async () => {
-    return (await driversOf("node-hook")).length === 1 && podOf("driver-");
+    return (await driversOf(api, "node-hook")).length === 1 && podOf("driver-");
   });
   await createAll(api, [
     ...statefulSet({ name: "hook", volumeIds: ["vol-hook"], nodeSelector: { test: "hook" } }),
   ]);
-  await eventually("hook-0 runs", () => isRunning("/api/v1/namespaces/default/pods/hook-0"));
-  await api.patch("merge", "/api/v1/nodes/node-hook", { spec: { unschedulable: true } });
+  await eventually("hook-0 runs", () => isRunning(controlPlane.api, podPath("hook-0")));
+  await setUnschedulable(api, "node-hook", true);
 
-  await api.delete(`/api/v1/namespaces/default/pods/${driver.metadata.name}`);
+  await api.delete(podPath(driver.metadata.name));
   await eventually("both hooks ask", () => hook.waiting() === 2);
-  expect(await driversOf("node-hook")).toHaveLength(1);
+  expect(await driversOf(api, "node-hook")).toHaveLength(1);
   machine.stuckUnmount("vol-hook");
-  await api.delete("/api/v1/namespaces/default/pods/hook-0");
+  await api.delete(podPath("hook-0"));
   hook.answer();
-  await eventually("the driver is gone", async () => (await driversOf("node-hook")).length === 0);
+  await eventually("the driver is gone", async () => (await driversOf(api, "node-hook")).length === 0);
   machine.releaseUnmount("vol-hook");
 
   expect(fleet.mounts.isMounted("vol-hook", "i-hook")).toBe(true);
@@ -202,26 +254,6 @@ it("keeps its driver while the hook is unanswered, and can unmount nothing after
   expect(fleet.mounts.doubleMounts()).toEqual([]);
   hook.close();
 });
-
-async function heldHook() {
-  const held: (() => void)[] = [];
-  const server: Server = createServer((_request, response) => held.push(() => response.end("go")));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    port: (server.address() as AddressInfo).port,
-    waiting: () => held.length,
-    answer: () => held.forEach((end) => end()),
-    close: () => server.close(),
-  };
-}
-
-async function isRunning(podPath: string): Promise<boolean> {
-  return (await controlPlane.api.get<Pod>(podPath))?.status?.phase === "Running";
-}
-
-async function uidOf(podPath: string): Promise<string | undefined> {
-  return (await controlPlane.api.get<Pod>(podPath))?.metadata.uid;
-}
 
 function podOf(prefix: string): Pod | undefined {
   return fleet.pods.values().find(({ metadata }) => metadata.name.startsWith(prefix));
@@ -232,10 +264,5 @@ function readiness(node: string): string | undefined {
 }
 
 function attachment(volumeId: string, node: string): Promise<VolumeAttachment | undefined> {
-  return controlPlane.api.get(attachmentPath({ driver: ebsDriver, handle: volumeId }, node));
-}
-
-async function driversOf(node: string): Promise<readonly unknown[]> {
-  const csiNode = await controlPlane.api.get<CsiNode>(`/apis/storage.k8s.io/v1/csinodes/${node}`);
-  return csiNode?.spec.drivers ?? [];
+  return attachmentOf(controlPlane.api, volumeId, node);
 }

@@ -5,15 +5,13 @@
 import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
-import type { ApiClient } from "./api-client.ts";
-import type { Node, Pod, VolumeAttachment } from "./api-objects.ts";
+import type { Node, Pod } from "./api-objects.ts";
 import { Changes } from "./changes.ts";
-import type { MountRecord } from "./mount-record.ts";
+import { KubeletPods, unlessEnded, type KubeletContext } from "./kubelet-pods.ts";
 import { NodeReports } from "./node-reports.ts";
 import { NodeVolumes, type UnmountStep } from "./node-volumes.ts";
-import type { ObjectCache } from "./object-cache.ts";
+import { isCritical, NodeShutdown, type ShutdownBudget } from "./node-shutdown.ts";
 import { persist } from "./persist.ts";
-import { livePod, type PodHost } from "./pod-life.ts";
 import { attachmentName } from "./pod-volumes.ts";
 import { RunningPods, type PodEvents } from "./running-pods.ts";
 
@@ -34,17 +32,6 @@ export interface KubeletOptions extends PodEvents {
   readonly driverPodLabels?: Readonly<Record<string, string>>;
 }
 
-/** What all kubelets of a test share. */
-export interface KubeletContext {
-  readonly client: ApiClient;
-  readonly mounts: MountRecord;
-  readonly pods: ObjectCache<Pod>;
-  readonly nodes: ObjectCache<Node>;
-  readonly attachments: ObjectCache<VolumeAttachment>;
-  /** An error that no test asked for. */
-  failed(error: unknown): void;
-}
-
 /** The real kubelet's: a quarter of its Lease's 40 s. */
 const leasePeriodMs = 10_000;
 
@@ -57,8 +44,9 @@ export class StandInKubelet {
   readonly #volumes: NodeVolumes;
   readonly #running: RunningPods;
   readonly #reports: NodeReports;
-  readonly #living = new Map<string, Promise<void>>();
+  readonly #pods: KubeletPods;
   #bootId = randomUUID();
+  #shutdown: NodeShutdown | undefined;
   #life: AbortController | undefined;
   #loops: readonly Promise<void>[] = [];
 
@@ -81,6 +69,15 @@ export class StandInKubelet {
       options.name,
       options.instanceId,
     );
+    this.#pods = new KubeletPods({
+      context,
+      node: this.name,
+      stopMs: (options.stopSeconds ?? 0.5) * 1000,
+      volumes: this.#volumes,
+      running: this.#running,
+      changes: this.#changes,
+      shutdown: () => this.#shutdown,
+    });
     this.#reports = new NodeReports({
       client: context.client,
       name: options.name,
@@ -93,6 +90,7 @@ export class StandInKubelet {
       node: () => this.node(),
       volumesInUse: () => this.#volumes.inUse(),
       isDriverRegistered: () => this.#running.isDriverRegistered(),
+      isShuttingDown: () => this.#shutdown !== undefined,
     });
   }
 
@@ -111,13 +109,14 @@ export class StandInKubelet {
 
   /** Something in the API changed that concerns this node; `pod` where it was a pod's change. */
   noticed(pod?: Pod): void {
-    if (pod !== undefined && this.isAlive) this.#takeUp(pod);
+    if (pod !== undefined && this.#life !== undefined) this.#pods.takeUp(pod, this.#life.signal);
     this.#changes.notify();
   }
 
   /** Registers, and lives on; resolves when the Node is there and its driver too. */
   async start(): Promise<void> {
     if (this.#life !== undefined) throw new Error(`the kubelet of ${this.name} is running already`);
+    this.#shutdown = undefined;
     this.#life = new AbortController();
     const { signal } = this.#life;
     setMaxListeners(0, signal); // one per wait of each pod
@@ -131,15 +130,15 @@ export class StandInKubelet {
       this.#repeat(statusPeriodMs, signal, () => this.#reports.syncStatus()),
       this.#followDriver(signal),
       ...this.#unstageLeftovers(),
-    ].map((loop) => this.#unlessEnded(loop, signal));
-    for (const pod of this.#context.pods.values()) this.#takeUp(pod);
+    ].map((loop) => unlessEnded(loop, signal, this.#context));
+    for (const pod of this.#context.pods.values()) this.#pods.takeUp(pod, signal);
   }
 
   /** The kubelet dies, its machine does not: containers run on, and volumes stay mounted. */
   async killKubelet(): Promise<void> {
     this.#life?.abort();
     this.#life = undefined;
-    await Promise.allSettled([...this.#loops, ...this.#living.values()]);
+    await Promise.all([...this.#loops, this.#pods.settled()]);
   }
 
   /** The machine loses its power, and the kubelet with it: nothing is renewed, reported or mounted any more. */
@@ -147,6 +146,26 @@ export class StandInKubelet {
     this.#volumes.powerOff();
     await this.killKubelet();
     await this.#running.powerOff();
+  }
+
+  /**
+   * The kubelet's graceful shutdown: Ready=False at once, then the ordinary pods end, then the critical ones. Returns
+   * when the kubelet lets the machine go; `kill` is what happens next.
+   */
+  async shutDown(budget: ShutdownBudget): Promise<void> {
+    const signal = this.#signal();
+    const shutdown = new NodeShutdown(budget);
+    this.#shutdown = shutdown;
+    await persist({ signal }, () => this.#reports.syncStatus());
+    this.#changes.notify();
+    await this.#changes.until(
+      () => this.#pods.haveEnded((pod) => !isCritical(pod)),
+      signal,
+      shutdown.ordinaryMs,
+    );
+    shutdown.beginCritical();
+    this.#changes.notify();
+    await this.#changes.until(() => this.#pods.haveEnded(isCritical), signal, shutdown.criticalMs);
   }
 
   /** The machine goes down, stays down for a while, and comes back with another bootID. */
@@ -164,38 +183,6 @@ export class StandInKubelet {
 
   releaseUnmount(volumeId: string): void {
     this.#volumes.release(volumeId);
-  }
-
-  /** Begins to run a pod that is bound to this node, once. */
-  #takeUp(pod: Pod): void {
-    const signal = this.#life?.signal;
-    const uid = pod.metadata.uid ?? "";
-    if (signal === undefined || pod.spec.nodeName !== this.name || this.#living.has(uid)) return;
-    const host = this.#hostOf(pod, signal);
-    if (host.current() === undefined) return; // this was the news that it is gone
-    const life = this.#unlessEnded(livePod(host, pod), signal);
-    this.#living.set(
-      uid,
-      life.finally(() => this.#living.delete(uid)),
-    );
-  }
-
-  #hostOf(pod: Pod, signal: AbortSignal): PodHost {
-    const { name, namespace, uid } = pod.metadata;
-    return {
-      client: this.#context.client,
-      volumes: this.#volumes,
-      signal,
-      stopMs: (this.#options.stopSeconds ?? 0.5) * 1e3,
-      current: () => {
-        const present = this.#context.pods.get(name, namespace);
-        return present?.metadata.uid === uid ? present : undefined;
-      },
-      until: (isTrue, limitMs) => this.#changes.until(isTrue, signal, limitMs),
-      containersStarted: () => this.#running.started(pod),
-      containerSignalled: (container) => this.#running.signalled(pod, container),
-      containersEnded: () => this.#running.ended(pod),
-    };
   }
 
   /** Mounts that a predecessor left on this machine, and that no pod wants any more. */
@@ -223,16 +210,11 @@ export class StandInKubelet {
   }
 
   async #until(isTrue: () => boolean): Promise<void> {
-    if (this.#life === undefined) throw new Error(`the kubelet of ${this.name} is not running`);
-    await this.#changes.until(isTrue, this.#life.signal);
+    await this.#changes.until(isTrue, this.#signal());
   }
 
-  /** The end of a kubelet ends all that it was doing; any other error is one that no test asked for. */
-  async #unlessEnded(work: Promise<void>, signal: AbortSignal): Promise<void> {
-    try {
-      await work;
-    } catch (error) {
-      if (!signal.aborted) this.#context.failed(error);
-    }
+  #signal(): AbortSignal {
+    if (this.#life === undefined) throw new Error(`the kubelet of ${this.name} is not running`);
+    return this.#life.signal;
   }
 }
