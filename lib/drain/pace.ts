@@ -53,11 +53,14 @@ function bounded(situation: Situation, interval: number): number {
   );
 }
 
-/** Seconds between the looks that are left, evenly over the time that is left; 0 while there are enough of them. */
-function spread({ memory, now, deadline, policy }: Situation): number {
+/** Seconds between the looks that are left, so that they last for the time that is left; 0 while there are plenty. */
+function spread(situation: Situation): number {
+  const { memory, now, deadline, policy } = situation;
   if (memory.looks < QUICK_LOOKS) return 0;
-  const end = now < deadline ? deadline : deadline + policy.margin * SECOND;
-  return (end - now) / SECOND / Math.max(1, MOST_LOOKS - memory.looks);
+  const left = (now < deadline ? deadline : deadline + policy.margin * SECOND) - now;
+  // Each beat cuts one interval in two.
+  const beats = hasOpenAction(situation) ? left / beatInterval(situation) : 0;
+  return left / SECOND / Math.max(1, MOST_LOOKS - memory.looks - beats);
 }
 
 function untilDeadline({ now, deadline }: Situation): number {
@@ -72,15 +75,15 @@ function untilBeat(situation: Situation): number {
   if (memory.beat?.ok === false) return Math.min(longest, Math.max(FAILED_BEAT_RETRY, spread(situation)));
   return Math.min(
     longest,
-    memory.beat === undefined
-      ? Number.POSITIVE_INFINITY
+    memory.beat === undefined || needsBeat(situation)
+      ? longest
       : (memory.beat.at + beatInterval(situation) - now) / SECOND,
   );
 }
 
 /** D6: looks are at most a quarter of the heartbeat timeout apart. */
 const LOOKS_PER_TIMEOUT = 4;
-const FAILED_BEAT_RETRY = 5;
+export const FAILED_BEAT_RETRY = 5;
 
 function beatInterval({ policy }: Situation): number {
   return (policy.heartbeatTimeout * SECOND) / 2;

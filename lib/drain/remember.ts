@@ -5,7 +5,7 @@ import type { Memory } from "./memory.ts";
 import { type Observation, valueOf } from "./observation.ts";
 import type { Policy } from "./policy.ts";
 import { isEssential } from "./dependence.ts";
-import { paceOfRetry } from "./pace.ts";
+import { FAILED_BEAT_RETRY, paceOfRetry } from "./pace.ts";
 import { type ActionResult, rememberResult } from "./results.ts";
 import { type Situation, isMachineDown, ownOrder, understand } from "./situation.ts";
 import { SECOND } from "./time.ts";
@@ -41,8 +41,11 @@ function nextAfter(
     ({ action, failure, skipped }) => isEssential(action) && (failure !== undefined || skipped === true),
   );
   if (failed) return { kind: "again", inSeconds: retryAfter(situation, next) };
-  const isNews = memory.action === "over" && situation.memory.action === "open";
-  return isNews && next.kind === "again" ? { kind: "again", inSeconds: 1 } : next;
+  if (next.kind === "done") return next;
+  if (memory.action === "over" && situation.memory.action === "open") return { kind: "again", inSeconds: 1 };
+  return memory.beat?.ok === false
+    ? { kind: "again", inSeconds: Math.min(next.inSeconds, paceOfRetry(situation, FAILED_BEAT_RETRY)) }
+    : next;
 }
 
 /** A completion that failed is tried again soon, and until it is known to be over (C20). */
