@@ -1,5 +1,9 @@
-/** The command line: argument parsing and composition only. */
-import { Command, InvalidArgumentError } from "commander";
+/** The command line: argument parsing and composition only. Commands load what they need when they are called. */
+import { Command, InvalidArgumentError, Option } from "commander";
+import type { SimulateOptions } from "../lib/cli/simulate.ts";
+
+/** A seed with which the contrast shows: whether a kubelet's last report comes in time is a matter of seconds. */
+const SEED = 12;
 
 const program = new Command("ebs-drain").description(
   "Drains EC2 instances of EKS clusters and lets them go only when their EBS volumes are free.",
@@ -7,17 +11,33 @@ const program = new Command("ebs-drain").description(
 
 program
   .command("simulate")
-  .description("replay a node's end in an embedded world, with the deployed handlers' own code")
-  .option("--seed <number>", "seed of everything that is left to chance", readSeed, 7)
-  .action(async (options: { readonly seed: number }) => {
+  .description("replay a machine's end in an embedded world with the deployed handlers' own code")
+  .addOption(
+    new Option("--scenario <name>", "the situation, one of --list (default: scale-in)").conflicts("event"),
+  )
+  .option(
+    "--event <file>",
+    "replay this event, JSON as EventBridge delivers it; the world is built around it",
+  )
+  .option("--list", "list the scenarios")
+  .option("--seed <number>", "seed of everything that is left to chance", readSeed, SEED)
+  .option("--log", "print the functions' log instead, one JSON object a line: every look and its decision")
+  .addOption(new Option("--json", "print timelines and figures as JSON").conflicts("log"))
+  .action(async (options: SimulateOptions) => {
     const { simulate } = await import("../lib/cli/simulate.ts");
-    process.exitCode = await simulate(options);
+    process.exitCode = await simulate(options, {
+      print: (line) => process.stdout.write(`${line}\n`),
+      complain: (line) => process.stderr.write(`${line}\n`),
+      colour: process.stdout.isTTY && (process.env["NO_COLOR"] ?? "") === "",
+    });
   });
 
 await program.parseAsync();
 
 function readSeed(text: string): number {
   const seed = Number(text);
-  if (!Number.isSafeInteger(seed) || seed < 0) throw new InvalidArgumentError("Not a whole number from 0.");
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(seed)) {
+    throw new InvalidArgumentError("Give a whole number from 0.");
+  }
   return seed;
 }

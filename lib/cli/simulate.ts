@@ -1,24 +1,181 @@
-/** `ebs-drain simulate`: one node's end, replayed in the embedded world and told line by line. */
-import { SECOND } from "../drain/time.ts";
-import { SCENARIOS } from "../sim/scenarios.ts";
-import { run } from "./embedded.ts";
+/** `ebs-drain simulate`: a machine's end, replayed in the embedded world with ebs-drain and without, and told line by line. */
+import { readFile } from "node:fs/promises";
+import type { Scenario, Subject } from "../sim/scenario.ts";
+import { SCENARIOS, scenarioOf } from "../sim/scenarios.ts";
+import { nearest } from "../drain/near-miss.ts";
+import { SignalError } from "../drain/signal.ts";
+import { isoOf } from "../drain/time.ts";
+import { dispatchAlone } from "./dispatch-alone.ts";
+import { factsOf } from "./facts.ts";
+import { painter } from "./paint.ts";
+import { GROUP, replayOf } from "./recorded-event.ts";
+import type { Run, RunOptions } from "./run.ts";
+import { runWithDrain, runWithPodDrainer } from "./run.ts";
+import type { Paint } from "./side-by-side.ts";
+import { WIDTH, sideBySide } from "./side-by-side.ts";
+import { summaryOf } from "./summary.ts";
+import { namesOf } from "./timeline-names.ts";
+import { timelineOf } from "./timeline.ts";
+import { wrapped } from "./wrap.ts";
 
-export async function simulate(options: { readonly seed: number }): Promise<number> {
-  const [scenario] = SCENARIOS;
-  if (scenario === undefined) return 1;
-  const { world, looks, begunAt } = await run(scenario, options.seed);
-  const lines = [
-    ...world.happenings
-      .filter(({ at }) => at >= begunAt)
-      .map(({ at, lane, subject, text }) => ({ at, text: `${lane.padEnd(10)} ${subject} ${text}` })),
-    ...looks.map(({ observation, decision }) => ({
-      at: observation.at,
-      text: `${"drain".padEnd(10)} ${decision.rules.join(",")} ${decision.reason}`,
-    })),
-  ].sort((a, b) => a.at - b.at);
-  console.log(scenario.title);
-  for (const { at, text } of lines) {
-    console.log(`+${((at - begunAt) / SECOND).toFixed(1).padStart(7)} s  ${text}`);
-  }
+export interface SimulateOptions {
+  readonly seed: number;
+  readonly scenario?: string;
+  /** A file with an event as EventBridge delivers it. */
+  readonly event?: string;
+  /** The decision log instead of the timeline. */
+  readonly log?: boolean;
+  readonly json?: boolean;
+  readonly list?: boolean;
+}
+
+export interface Terminal {
+  /** One line. */
+  readonly print: (line: string) => void;
+  readonly complain: (line: string) => void;
+  readonly colour: boolean;
+}
+
+/** 0; 1 where the simulated drain broke a promise; 2 where what was asked for cannot be simulated. */
+export type ExitCode = 0 | 1 | 2;
+
+export async function simulate(options: SimulateOptions, terminal: Terminal): Promise<ExitCode> {
+  if (options.list === true) return list(terminal);
+  if (options.event !== undefined) return simulateEvent(options.event, options, terminal);
+  const name = options.scenario ?? "scale-in";
+  const scenario = scenarioOf(name);
+  if (scenario === undefined) return complainOfName(name, terminal);
+  return simulateScenario(scenario, { seed: options.seed, subject: { group: GROUP } }, options, terminal);
+}
+
+function list({ print }: Terminal): ExitCode {
+  const width = Math.max(...SCENARIOS.map(({ name }) => name.length)) + 2;
+  for (const { name, title } of SCENARIOS) print(`${name.padEnd(width)}${title}`);
   return 0;
+}
+
+function complainOfName(name: string, { complain }: Terminal): ExitCode {
+  const names = SCENARIOS.map((scenario) => scenario.name);
+  const near = nearest(name, names);
+  complain(`no scenario "${name}"${near === undefined ? "" : `; did you mean ${near}?`}`);
+  complain(`There are: ${names.join(", ")}.`);
+  return 2;
+}
+
+async function simulateEvent(file: string, options: SimulateOptions, terminal: Terminal): Promise<ExitCode> {
+  const reading = await readEvent(file);
+  if ("problem" in reading) {
+    terminal.complain(reading.problem);
+    return 2;
+  }
+  const { event } = reading;
+  try {
+    const replay = replayOf(event);
+    if (replay === undefined) {
+      terminal.print(await dispatchAlone(event, options.seed));
+      return 0;
+    }
+    const { scenario, subject, recorded } = replay;
+    return await simulateScenario(scenario, { seed: options.seed, subject, recorded }, options, terminal);
+  } catch (error) {
+    if (!(error instanceof SignalError)) throw error;
+    terminal.complain(`broken event: ${error.message}`);
+    terminal.complain("Lambda would deliver it twice more, and then put it into the dead-letter queue (S6).");
+    return 2;
+  }
+}
+
+async function readEvent(file: string): Promise<{ readonly event: unknown } | { readonly problem: string }> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    return { problem: `cannot read ${file}: ${messageOf(error)}` };
+  }
+  try {
+    return { event: JSON.parse(text) as unknown };
+  } catch (error) {
+    return { problem: `${file} is not JSON: ${messageOf(error)}` };
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+async function simulateScenario(
+  scenario: Scenario,
+  of: RunOptions,
+  options: SimulateOptions,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const drained = await runWithDrain(scenario, of);
+  if (options.log === true) {
+    for (const line of drained.embedded?.log ?? []) terminal.print(line);
+  } else {
+    const unaided = await runWithPodDrainer(scenario, of);
+    const paint = painter(terminal.colour);
+    const lines =
+      options.json === true
+        ? [JSON.stringify(asJson(scenario, of, drained, unaided), undefined, 2)]
+        : [...header(scenario, of, drained, paint), ...asText(drained, unaided, paint)];
+    for (const line of lines) terminal.print(line);
+  }
+  return judge(drained, terminal);
+}
+
+/** I1 to I12 hold, or what happened is said. */
+function judge({ violations }: Run, { complain }: Terminal): ExitCode {
+  if (violations.length === 0) return 0;
+  complain("ebs-drain broke its promise in this run:");
+  for (const { invariant, at, text } of violations) complain(`  ${isoOf(at)} ${invariant}: ${text}`);
+  return 1;
+}
+
+function header(scenario: Scenario, of: RunOptions, { scene, zero }: Run, paint: Paint): readonly string[] {
+  const where = scene.node === undefined ? "" : `, ${scene.node}`;
+  return [
+    paint(`${scenario.name}: ${scenario.title}`, "key"),
+    ...wrapped(scenario.story, WIDTH),
+    paint(
+      `${scene.instance} of ${of.subject.group}${where}; + 0 is ${isoOf(zero)}; seed ${of.seed}`,
+      "faint",
+    ),
+    ...(of.recorded === undefined
+      ? []
+      : [
+          paint(
+            "The recorded event is the one that reaches dispatch; the world is built around it.",
+            "faint",
+          ),
+        ]),
+    "",
+  ];
+}
+
+function asText(drained: Run, unaided: Run, paint: Paint): readonly string[] {
+  const { podOf } = namesOf(drained);
+  return [
+    ...sideBySide(
+      { title: "with ebs-drain", lines: timelineOf(drained) },
+      { title: "with a drainer that looks at pods only", lines: timelineOf(unaided) },
+      paint,
+    ),
+    "",
+    ...summaryOf(factsOf(drained), factsOf(unaided), podOf, paint),
+  ];
+}
+
+function asJson(scenario: Scenario, of: RunOptions, drained: Run, unaided: Run): unknown {
+  const side = (run: Run): unknown => ({ timeline: timelineOf(run), facts: factsOf(run) });
+  const subject: Subject = of.subject;
+  return {
+    scenario: scenario.name,
+    seed: of.seed,
+    subject: { ...subject, instance: drained.scene.instance },
+    zero: isoOf(drained.zero),
+    withDrain: side(drained),
+    podsOnly: side(unaided),
+    violations: drained.violations,
+  };
 }
