@@ -58,6 +58,8 @@ export interface PodView {
   /** Annotation `kubernetes.io/config.mirror`: the kubelet's own, static pod. */
   readonly mirror: boolean;
   readonly priorityClass?: string;
+  /** `terminationGracePeriodSeconds`: a request's own grace would also lengthen it. */
+  readonly graceSeconds?: number;
   readonly tolerations: readonly Toleration[];
   readonly labels: Readonly<Record<string, string>>;
   /** Container names; a CSI controller is told by its `csi-attacher`. */

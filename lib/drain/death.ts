@@ -12,11 +12,19 @@ export function isDown(situation: Situation): boolean {
   return state === "terminated" || state === "stopped";
 }
 
-/** A hibernated guest resumes with its file systems mounted: its volumes are never taken away. */
+/** EC2's reason for a spot instance that was stopped by its interruption, and for one that was hibernated alike. */
+const SPOT_SHUTDOWN = "Server.SpotInstanceShutdown";
+
+/**
+ * Hibernated, or perhaps so: a hibernated guest resumes with its file systems mounted, so its volumes are never taken away. EC2 tells
+ * a user's hibernation by its reason, a warm pool's by Auto Scaling's state, and a spot interruption's not at all.
+ */
 export function isHibernated({ observation }: Situation): boolean {
-  const reason = valueOf(observation.instance)?.stateReason ?? "";
+  const instance = valueOf(observation.instance);
+  const reason = instance?.stateReason ?? "";
   const state = valueOf(observation.member)?.lifecycleState ?? "";
-  return /hibernat/i.test(reason) || /hibernat/i.test(state);
+  const isUnclear = reason === SPOT_SHUTDOWN && instance?.state !== "terminated";
+  return isUnclear || /hibernat/i.test(reason) || /hibernat/i.test(state);
 }
 
 /**
@@ -34,7 +42,7 @@ function missingOfEc2(situation: Situation): readonly string[] {
   if (!isDown(situation)) return [`EC2 says ${instance.state}`];
   if (task.launchTime === undefined) return ["the machine's LaunchTime is not known"];
   if (isAnotherMachine(task, instance)) return ["EC2 shows another LaunchTime"];
-  if (isHibernated(situation)) return ["the machine is hibernated"];
+  if (isHibernated(situation)) return ["the machine is hibernated, or may be"];
   if (instance.state === "stopped" && observation.member.kind !== "read") {
     return ["whether the group hibernates the machine could not be read"];
   }

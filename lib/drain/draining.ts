@@ -81,12 +81,12 @@ function isSameList(a: readonly string[], b: readonly string[]): boolean {
 }
 
 /** D7 and, where the operator asked for it, `force`: nothing where no pod is left to go or nothing runs there any more. */
-export function evict(situation: Situation, graceSeconds?: number): Decision | undefined {
+export function evict(situation: Situation, longestGrace?: number): Decision | undefined {
   const { pods, memory } = situation;
   if (pods.evictable.length === 0 || isMachineDown(situation)) return undefined;
   const groups = evictionOrder(pods.evictable)
     .map((group) =>
-      group.filter((pod) => needsEviction(pod, memory)).map((pod) => eviction(pod, graceSeconds)),
+      group.filter((pod) => needsEviction(pod, memory)).map((pod) => eviction(pod, longestGrace)),
     )
     .filter((group) => group.length > 0);
   const blocked = pods.evictable.filter(
@@ -104,13 +104,14 @@ export function evict(situation: Situation, graceSeconds?: number): Decision | u
   });
 }
 
-function eviction(pod: PodView, graceSeconds: number | undefined): Eviction {
+/** The grace is cut, never lengthened (D16). */
+function eviction(pod: PodView, longest: number | undefined): Eviction {
   const controller = controllerKey(pod);
   return {
     namespace: pod.namespace,
     name: pod.name,
     uid: pod.uid,
-    ...(graceSeconds === undefined ? {} : { graceSeconds }),
+    ...(longest === undefined || (pod.graceSeconds ?? Infinity) <= longest ? {} : { graceSeconds: longest }),
     ...(controller === undefined ? {} : { controller }),
   };
 }

@@ -2,8 +2,10 @@
 import type { Action, Decision, VolumeVerdict } from "./decision.ts";
 import { isAdopted, isDown, isHibernated, isLeaseAlive, missingProofs } from "./death.ts";
 import { end, eventOnce, listed, lookAgain } from "./drafting.ts";
+import type { InstanceView } from "./machine.ts";
 import { outOfServicePatch, outOfServiceValue, untaintPatch } from "./node-patch.ts";
 import { doomedPods } from "./doomed-pods.ts";
+import { isLeft } from "./left-behind.ts";
 import { valueOf } from "./observation.ts";
 import { type Situation, blockersOf, isAnotherMachine, isUp, isWorkOurs } from "./situation.ts";
 import type { GoneTask } from "./task.ts";
@@ -13,14 +15,14 @@ import type { Work } from "./work-order.ts";
 
 /** The taint comes off after this, whatever is left. */
 const TAINT_LIMIT = 5 * MINUTE;
-/** A controller that knows a volume detaches it within a second of the taint; what is left after this has leaked. */
-const LEAKED_AFTER = 60 * SECOND;
 /** A stopped machine may start again: EC2's answer is this old at most when the patch is sent. */
 const FRESH_SECONDS = 3;
+/** What EC2 describes lags behind the events it sends, by seconds as a rule. */
+const LAG = MINUTE;
 
 export function decideGone(situation: Situation, task: GoneTask): Decision {
   const instance = valueOf(situation.observation.instance);
-  if (instance && (isUp(instance) || isAnotherMachine(task, instance))) return backAgain(situation);
+  if (instance && (isUp(instance) || isAnotherMachine(task, instance))) return backAgain(situation, instance);
   if (situation.now >= situation.deadline) return atLimit(situation);
   if (situation.blindness !== undefined || situation.observation.instance.kind !== "read") {
     return cannotSee(situation);
@@ -33,29 +35,6 @@ export function decideGone(situation: Situation, task: GoneTask): Decision {
   return missing.length > 0 ? notProved(situation, missing) : forceOff(situation, left);
 }
 
-/**
- * D3 for a dead machine. EC2 itself detaches everything when an instance terminates, so "EC2 shows no attachment" is no sign of a
- * leak here: a VolumeAttachment counts as leaked only once the taint had its time and it is still there.
- */
-function isLeft(volume: VolumeVerdict, { memory, now }: Situation): boolean {
-  switch (volume.verdict) {
-    case "attached":
-    case "detaching":
-    case "busy":
-    case "moved":
-      return volume.attachment !== undefined;
-    case "leaked":
-      return memory.taintedAt === undefined || now - memory.taintedAt < LEAKED_AFTER;
-    case "foreign":
-    case "local":
-    case "pinned":
-    case "volumeless":
-      return false;
-    default:
-      return volume.verdict satisfies never;
-  }
-}
-
 /** Ours to take off: the out-of-service taint with our work id as its value, on whichever Node has the name now. */
 function untaint(situation: Situation): readonly Action[] {
   const node = valueOf(situation.observation.node);
@@ -64,7 +43,18 @@ function untaint(situation: Situation): readonly Action[] {
     : [];
 }
 
-function backAgain(situation: Situation): Decision {
+/** Nothing of it is forced. Where the Node cannot be read, our taint may be on it, so the work goes on until it can. */
+function backAgain(situation: Situation, instance: InstanceView): Decision {
+  const { now, task, observation } = situation;
+  if (observation.node.kind !== "read") return cannotSee(situation);
+  if (now - task.at < LAG && !isAnotherMachine(task, instance)) {
+    return lookAgain(situation, {
+      phase: "proving-death",
+      rules: ["D14"],
+      reason: `EC2 says ${instance.state}, which may be older than the news of the machine's end`,
+      actions: untaint(situation),
+    });
+  }
   return end(
     situation,
     {
@@ -94,11 +84,10 @@ function atLimit(situation: Situation): Decision {
 }
 
 function cannotSee(situation: Situation): Decision {
-  const failure = situation.blindness;
   return lookAgain(situation, {
     phase: "blind",
     rules: ["D14", "D17"],
-    reason: `nothing is touched while not everything can be read: ${failure?.message ?? "EC2 was not asked"}`,
+    reason: `nothing is touched while not everything can be read: ${situation.blindness?.message ?? "EC2 was not asked"}`,
   });
 }
 

@@ -36,6 +36,8 @@ export interface Observation {
   readonly node: Reading<NodeView | null>;
   readonly csiNode: Reading<CsiNodeView | null>;
   readonly lease: Reading<LeaseView | null>;
+  /** When the Lease's answer was there: its silence counts from then. */
+  readonly leaseAt?: Instant;
   readonly pods: Reading<readonly PodView[]>;
   /** VolumeAttachments of this node that are there, read by name. */
   readonly attachments: Reading<readonly AttachmentView[]>;

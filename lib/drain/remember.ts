@@ -160,7 +160,7 @@ function leaseMemory(memory: Memory, situation: Situation): Partial<Memory> {
   if (memory.lease?.renewTime === renewTime) return {};
   const renewed = memory.lease !== undefined && isDown(situation);
   return {
-    lease: { renewTime, at: situation.now },
+    lease: { renewTime, at: situation.observation.leaseAt ?? situation.now },
     renewalsWhileDown: memory.renewalsWhileDown + (renewed ? 1 : 0),
   };
 }

@@ -37,8 +37,8 @@ export function decideSpot(situation: Situation, task: SpotTask): Decision {
 
 function instanceEnded(situation: Situation): Decision | undefined {
   const instance = valueOf(situation.observation.instance);
-  const ended =
-    instance === null || (!!instance && (!isUp(instance) || isAnotherMachine(situation.task, instance)));
+  // Not shown by EC2 is no end: describe calls lag, and the notice says that it still runs.
+  const ended = !!instance && (!isUp(instance) || isAnotherMachine(situation.task, instance));
   return ended
     ? end(
         situation,

@@ -84,12 +84,14 @@ async function observeDead(looking: Looking, start: Observation): Promise<Observ
   const machine = await observeInstance(looking, pods);
   if (named === undefined) return { ...machine, node: { kind: "read", value: null } };
   const { cluster } = looking.ports;
-  const [node, csiNode, lease] = await Promise.all([
+  const [node, csiNode, [lease, leaseAt]] = await Promise.all([
     looking.reader.read("kubernetes.getNode", () => cluster.getNode(named)),
     looking.reader.read("kubernetes.getCsiNode", () => cluster.getCsiNode(named)),
-    looking.reader.read("kubernetes.getLease", () => cluster.getLease(named)),
+    looking.reader
+      .read("kubernetes.getLease", () => cluster.getLease(named))
+      .then((reading) => [reading, looking.ports.now()] as const),
   ]);
-  return { ...machine, node, csiNode, lease };
+  return { ...machine, node, csiNode, lease, leaseAt };
 }
 
 /** The name kept from an earlier look, or the one that this machine's attachments carry. */
@@ -102,8 +104,9 @@ async function observeInstance({ ports, reader }: Looking, before: Observation):
   const asked = needsInstance(before)
     ? {
         ...before,
-        instance: await reader.read("ec2.describeInstance", () => ports.ec2.describeInstance(id)),
+        // Before the question: an answer that took its time is as old as that.
         ec2At: ports.now(),
+        instance: await reader.read("ec2.describeInstance", () => ports.ec2.describeInstance(id)),
       }
     : before;
   return needsMember(asked)
