@@ -4,6 +4,7 @@ import { hasReported } from "./memory.ts";
 import type { EventReason } from "./names.ts";
 import { pace } from "./pace.ts";
 import { type Situation, blockersOf } from "./situation.ts";
+import { MINUTE } from "./time.ts";
 
 interface Draft {
   readonly phase: Phase;
@@ -14,10 +15,18 @@ interface Draft {
   readonly agrees?: string;
 }
 
-/** Look again, at the phase's pace. */
+/** Look again, at the phase's pace. Work in which nothing has moved for long says so in each look (C37). */
 export function lookAgain(situation: Situation, draft: Draft): Decision {
-  return decide(situation, draft, { kind: "again", inSeconds: pace(situation, draft.phase) });
+  const { now, memory } = situation;
+  const actions: readonly Action[] =
+    now - memory.progress.at < STANDSTILL
+      ? (draft.actions ?? [])
+      : [...(draft.actions ?? []), { kind: "metric", name: "NoProgress", value: 1 }];
+  return decide(situation, { ...draft, actions }, { kind: "again", inSeconds: pace(situation, draft.phase) });
 }
+
+/** Longer than most pods' grace and any detach: what stands still for this long needs somebody to look. */
+const STANDSTILL = 10 * MINUTE;
 
 /** The work ends, provided that every action of this decision that it depends on succeeds. */
 export function end(situation: Situation, draft: Omit<Draft, "phase">, outcome: Outcome): Decision {

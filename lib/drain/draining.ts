@@ -13,6 +13,7 @@ import {
   isWorkOurs,
   ownOrder,
 } from "./situation.ts";
+import { shortHash } from "./task.ts";
 import { SECOND } from "./time.ts";
 import type { Work } from "./work-order.ts";
 
@@ -40,7 +41,8 @@ export function workOf(situation: Situation): Work {
  */
 export function cordon(situation: Situation): readonly Action[] {
   const { node, work, task } = situation;
-  if (node === undefined) return [];
+  // Where EC2 says that the machine is down, whoever lives under the Node's name is another one (I9).
+  if (node === undefined || isMachineDown(situation)) return [];
   const wanted = workOf(situation);
   if (!hasOrder(situation) || !node.unschedulable) {
     return [
@@ -118,16 +120,15 @@ function eviction(pod: PodView, longest: number | undefined): Eviction {
 
 function reportBlocked(situation: Situation, blocked: readonly PodView[]): readonly Action[] {
   if (blocked.length === 0) return [];
-  const names = blocked.map(
-    (pod) => `${podName(pod)} by ${situation.memory.evictions[pod.uid]?.budget ?? "a PodDisruptionBudget"}`,
+  const budgets = blocked.map(
+    ({ uid }) => situation.memory.evictions[uid]?.budget ?? "a PodDisruptionBudget",
   );
+  const names = blocked.map((pod, index) => `${podName(pod)} by ${budgets[index]}`);
   return [
     { kind: "metric", name: "BlockedEvictions", value: blocked.length },
+    // Another set of budgets is news, another pod behind the same ones is not (C15).
     ...eventOnce(situation, "EvictionBlocked", `eviction blocked: ${listed(names)}`, {
-      detail: blocked
-        .map((pod) => pod.uid)
-        .sort()
-        .join(),
+      detail: shortHash([...new Set(budgets)].sort().join()),
       type: "Warning",
     }),
   ];

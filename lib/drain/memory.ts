@@ -42,7 +42,13 @@ export interface Memory {
   /** Handles that were attached here and managed, seen in either source. */
   readonly handles: readonly string[];
   /** Lists of all attachments: how many, when the last, and whether it showed a name not known before. */
-  readonly lists: { readonly count: number; readonly at: Instant; readonly foundNew: boolean };
+  readonly lists: {
+    readonly count: number;
+    readonly at: Instant;
+    readonly foundNew: boolean;
+    /** The last one that failed. */
+    readonly failedAt?: Instant;
+  };
   readonly beat?: { readonly at: Instant; readonly ok: boolean };
   /** EC2 reads outside D14 (I12), and not before when the next one may come. */
   readonly ec2Reads: number;

@@ -5,7 +5,7 @@
 import { isKubeletSilent } from "./deadline.ts";
 import { type Observation, valueOf } from "./observation.ts";
 import type { Policy } from "./policy.ts";
-import { type Situation, hasSettled, isMachineDown, understand } from "./situation.ts";
+import { type Situation, hasSettled, isMachineDown, isOfInstance, understand } from "./situation.ts";
 import { MINUTE, SECOND } from "./time.ts";
 import { managedInUse } from "./volumes.ts";
 
@@ -35,7 +35,10 @@ export function needsMember(observation: Observation): boolean {
 /** A boot of the Node that was not verified yet (D5), and always in D14. */
 export function needsCsiNode(observation: Observation): boolean {
   const node = valueOf(observation.node);
-  return !!node && (observation.task.kind === "gone" || node.bootId !== observation.memory.verifiedBoot);
+  if (!node || observation.task.kind === "gone") return !!node;
+  // Another machine's Node is told by its provider id alone.
+  const isOurs = node.providerId !== undefined && isOfInstance(node.providerId, observation.task.instance);
+  return isOurs && node.bootId !== observation.memory.verifiedBoot;
 }
 
 /**
@@ -60,11 +63,15 @@ export function hasHadTimeToJoin(observation: Observation, policy: Policy): bool
  */
 export function needsAttachmentList(observation: Observation): boolean {
   const { memory, task, at } = observation;
-  const { count, foundNew } = memory.lists;
+  const { count, foundNew, failedAt } = memory.lists;
+  // The whole cluster's list, asked for again at every look, would be the last thing that a struggling API server needs.
+  if (failedAt !== undefined && at - failedAt < LIST_RETRY) return false;
   const due = count < 2 || at - memory.lists.at >= MINUTE;
-  if (count === 0) return task.kind === "gone" || memory.cordonedAt !== undefined;
+  if (count === 0) return task.kind === "gone" || memory.cordonedAt !== undefined || memory.agreed !== "";
   return memory.agreed !== "" && (count < 2 || foundNew) && due;
 }
+
+const LIST_RETRY = 10 * SECOND;
 
 /** How long nothing may move before EC2 is asked whether it knows why. */
 const STUCK_AFTER = 20 * SECOND;

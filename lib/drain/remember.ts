@@ -59,7 +59,6 @@ function retryAfter(situation: Situation, next: Next): number {
 
 function rememberSeen(memory: Memory, situation: Situation, decision: Decision): Memory {
   const { observation, node, now } = situation;
-  const rows = valueOf(observation.rows);
   const names = namesOf(observation, situation);
   const others = valueOf(observation.others);
   const lookedUp = situation.ownership === "absent" && memory.node === undefined;
@@ -85,14 +84,7 @@ function rememberSeen(memory: Memory, situation: Situation, decision: Decision):
     blindLooks: decision.phase === "blind" ? memory.blindLooks + 1 : 0,
     emptied: memory.emptied || (node !== undefined && isEmptied(situation)),
     ...leaseMemory(memory, situation),
-    lists:
-      rows === undefined
-        ? memory.lists
-        : {
-            count: memory.lists.count + 1,
-            at: now,
-            foundNew: rows.some((row) => !memory.attachments.includes(row.name)),
-          },
+    lists: listsAfter(memory, situation),
     agreed: decision.agrees ?? "",
     ...(node === undefined ? {} : { verifiedBoot: node.bootId }),
     ...(rootDevice === undefined ? {} : { rootDevice }),
@@ -101,6 +93,22 @@ function rememberSeen(memory: Memory, situation: Situation, decision: Decision):
     ...(handedOver === undefined ? {} : { handedOver }),
     ...confirmed(memory, situation),
   };
+}
+
+function listsAfter({ lists, attachments }: Memory, { observation, now }: Situation): Memory["lists"] {
+  const { rows } = observation;
+  switch (rows.kind) {
+    case "unread":
+      return lists;
+    case "failed":
+      return { ...lists, failedAt: now };
+    case "read": {
+      const foundNew = rows.value.some((row) => !attachments.includes(row.name));
+      return { count: lists.count + 1, at: now, foundNew };
+    }
+    default:
+      return rows satisfies never;
+  }
 }
 
 function nodeMemory(memory: Memory, observation: Observation): Pick<Memory, "node"> | Record<string, never> {

@@ -129,6 +129,8 @@ const SETTLE_SECONDS = 5;
 
 export function hasSettled(situation: Situation): boolean {
   const { memory, node, now } = situation;
+  // Nothing is bound to a machine that is down and starts there; its Node is not even cordoned.
+  if (isMachineDown(situation)) return true;
   if (memory.cordonedAt === undefined || node?.unschedulable === false) return false;
   return now - memory.cordonedAt >= SETTLE_SECONDS * SECOND;
 }

@@ -54,6 +54,8 @@ export function podsRunning(world: World, instance: string): readonly string[] {
   // A machine that hibernates keeps its processes, but they do not run.
   if (world.ec2.instance(instance)?.state !== "running") return [];
   return world.namesOf([instance]).flatMap((name) => {
+    // D4: without a Node there is nothing to evict from; what ran there is lost to the cluster already.
+    if (api.nodes.get(name) === undefined) return [];
     const kubelet = world.cluster.kubeletOf(name);
     if (kubelet === undefined || !kubelet.isOn || kubelet.options.instance !== instance) return [];
     const running = kubelet.running();
