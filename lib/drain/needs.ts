@@ -64,10 +64,11 @@ export function hasHadTimeToJoin(observation: Observation, policy: Policy): bool
 export function needsAttachmentList(observation: Observation): boolean {
   const { memory, task, at } = observation;
   const { count, foundNew, failedAt } = memory.lists;
+  if (count === 0 && task.kind === "gone") return true;
   // The whole cluster's list, asked for again at every look, would be the last thing that a struggling API server needs.
   if (failedAt !== undefined && at - failedAt < LIST_RETRY) return false;
   const due = count < 2 || at - memory.lists.at >= MINUTE;
-  if (count === 0) return task.kind === "gone" || memory.cordonedAt !== undefined || memory.agreed !== "";
+  if (count === 0) return memory.cordonedAt !== undefined || memory.agreed !== "";
   return memory.agreed !== "" && (count < 2 || foundNew) && due;
 }
 
