@@ -1,6 +1,10 @@
 /** The command line: argument parsing and composition only. Commands load what they need when they are called. */
+import { enableCompileCache } from "node:module";
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { SimulateOptions } from "../lib/cli/simulate.ts";
+
+// A second run starts in half the time.
+enableCompileCache();
 
 /** A seed with which the contrast shows: whether a kubelet's last report comes in time is a matter of seconds. */
 const SEED = 12;
@@ -31,6 +35,12 @@ program
       colour: process.stdout.isTTY && (process.env["NO_COLOR"] ?? "") === "",
     });
   });
+
+// Whoever reads may stop reading, as `head` does.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+  process.exit();
+});
 
 await program.parseAsync();
 

@@ -82,7 +82,8 @@ function linesOfPatch({ at, patch = [] }: ChangeRecord): readonly Entry[] {
   if (has("add", "/spec/unschedulable", true)) {
     return [entry(at, "cordons the node, before any other change (D5)")];
   }
-  if (has("replace", "/spec/unschedulable", false)) return [entry(at, "takes its cordon back (D15)", "good")];
+  if (has("replace", "/spec/unschedulable", false))
+    return [entry(at, "takes its cordon back (D15, I8)", "good")];
   if (has("remove", "/spec/taints")) return [entry(at, "takes the out-of-service taint off")];
   return [];
 }
@@ -127,6 +128,8 @@ function sayOf(
   const text = names.inWords(reason);
   switch (phase) {
     case "detaching": {
+      // The hand-over has an Event, which says when it was done.
+      if (rules.includes("D10")) return undefined;
       const held = verdicts.flatMap(({ blocks, handle }) => (blocks && handle !== undefined ? [handle] : []));
       const pods = held.flatMap((handle) => names.podOf(handle) ?? []);
       return rules.includes("D11") && pods.length > 0
@@ -154,11 +157,13 @@ function sayOf(
 
 /** Completions have a line of their own: what the machine still held then. */
 function endOf(outcome: string, text: string): Said | undefined {
+  const left = / left as they are: (?!nothing)(.*)$/.exec(text)?.[1];
+  if (outcome === "completed" && left !== undefined) return said(`left as they are: ${left}`, "key");
   if (outcome === "completed" || outcome === "deadline") return undefined;
   return said(`the work ends, ${outcome}: ${text}`);
 }
 
-const LONGEST = 150;
+const LONGEST = 120;
 
 function shortened(text: string): string {
   return text.length <= LONGEST ? text : `${text.slice(0, LONGEST - 2)} …`;

@@ -6,7 +6,8 @@ import { listed } from "./timeline.ts";
 import type { Names } from "./timeline-names.ts";
 import type { ActionEnd, HeldVolume } from "./witness.ts";
 
-export function linesOfWitness({ witness }: Run, names: Names): readonly Entry[] {
+export function linesOfWitness(run: Run, names: Names): readonly Entry[] {
+  const { witness } = run;
   const { machineEnd, actionEnds, volumes, outages } = witness;
   const inUse = (machineEnd?.inUse ?? []).flatMap((handle) => names.podOf(handle) ?? []);
   return [
@@ -21,6 +22,7 @@ export function linesOfWitness({ witness }: Run, names: Names): readonly Entry[]
             weight: "bad" as const,
           },
         ]),
+    ...lineOfCordon(run),
     ...volumes.flatMap((volume) => lineOfDetach(volume, machineEnd?.at ?? Number.POSITIVE_INFINITY)),
     ...outages.flatMap(({ pod, until }) =>
       until === undefined
@@ -28,6 +30,16 @@ export function linesOfWitness({ witness }: Run, names: Names): readonly Entry[]
         : [{ at: until, say: "up again: %s", subjects: [pod], weight: "key" as const }],
     ),
   ];
+}
+
+/** A node in service that nothing can be scheduled to, because somebody forgot the cordon. */
+function lineOfCordon({ world, scene, endedAt }: Run): readonly Entry[] {
+  const isInService = world.autoScaling.member(scene.instance)?.lifecycleState === "InService";
+  const isCordoned = world.cluster
+    .nodes()
+    .some(({ name, unschedulable }) => name === scene.node && unschedulable);
+  const say = "the node is in service again, and still cordoned";
+  return isInService && isCordoned ? [{ at: endedAt, say, subjects: [], weight: "bad" }] : [];
 }
 
 const CALLERS: Readonly<Record<string, string>> = {

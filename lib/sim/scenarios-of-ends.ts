@@ -72,6 +72,7 @@ export const ENDS: readonly Scenario[] = [
     story: `${THREE_PODS} No hook holds a direct TerminateInstances: the machine goes at once, its volumes mounted.`,
     build: (world, subject) => threePods(world, subject),
     begin: (world, { instance }) => world.ec2.terminateInstance(instance),
+    least: 2 * MINUTE,
     most: 30 * MINUTE,
   },
   {
@@ -81,6 +82,7 @@ export const ENDS: readonly Scenario[] = [
     story: `${THREE_PODS} The machine is stopped with its volumes mounted and attached: EC2 detaches nothing of a stopped one.`,
     build: (world, subject) => threePods(world, subject),
     begin: (world, { instance }) => world.ec2.stopInstance(instance),
+    least: 2 * MINUTE,
     most: 30 * MINUTE,
   },
   {
