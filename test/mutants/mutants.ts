@@ -67,7 +67,7 @@ export const MUTANTS: readonly Mutant[] = [
     rule: "D14",
     what: "a hibernated machine's volumes are taken away",
     file: "lib/drain/death.ts",
-    from: 'if (isHibernated(situation)) return ["the machine is hibernated"];',
+    from: 'if (isHibernated(situation)) return ["the machine is hibernated, or may be"];',
     to: "if (isHibernated(situation)) return [];",
   },
   {
