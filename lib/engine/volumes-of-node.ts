@@ -21,6 +21,8 @@ async function readAttachments(
   failed?: Reading<never>,
   more: readonly string[] = [],
 ): Promise<Observation> {
+  // Without the list that would have named them, no name to read is no sign that none is there.
+  if (before.attachments.kind === "failed") return before;
   const { cluster } = looking.ports;
   const known = valueOf(before.attachments) ?? [];
   const names = [...new Set([...namesToRead(before), ...more])].filter(
