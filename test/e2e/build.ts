@@ -61,7 +61,7 @@ async function kubernetesBuild(): Promise<GoBuild> {
   return {
     name: "controlplane",
     module,
-    whenCold: "5 to 10 min on 2 cores, 4 GB of disk",
+    whenCold: "5 min on 2 idle cores, 4 GB of disk",
     packages: ["."],
     ldflags: [
       "-s -w",
@@ -83,7 +83,7 @@ async function csiBuild(): Promise<GoBuild> {
   return {
     name: "csi",
     module,
-    whenCold: "1 to 3 min on 2 cores",
+    whenCold: "less than a minute after controlplane",
     packages: ["./ebs-csi-controller", `${attacher}/cmd/csi-attacher`],
     ldflags: `-s -w -X main.version=${await requiredVersion(module, attacher)}`,
     links: [],

@@ -1,10 +1,13 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Pod } from "./api-objects.ts";
 import { attachmentOf, evict, isRunning, podPath, setUnschedulable, uidOf } from "./cluster-looks.ts";
 import { startControlPlane, type ControlPlane } from "./control-plane.ts";
 import { KubeletFleet } from "./kubelet-fleet.ts";
 import { MinimalEc2 } from "./minimal-ec2.ts";
 import { createAll } from "./create-all.ts";
 import { eventually } from "./eventually.ts";
+import { describeSlow } from "./slow-tests.ts";
 import { ebsStorage } from "./volume-objects.ts";
 import { statefulSet } from "./workloads.ts";
 
@@ -69,6 +72,28 @@ it("goes on after the API server was killed and started again at the same addres
   await api.delete(path, { preconditions: { uid: await uidOf(api, path) } });
   await eventually("web-0 runs on node-a", () => runsOn("node-a"));
   expect(fleet.mounts.doubleMounts()).toEqual([]);
+});
+
+describeSlow("Kubernetes' own six minutes", () => {
+  it(
+    "frees a dead machine's volume only after them, where nobody helps (C1)",
+    { timeout: 900_000 },
+    async () => {
+      const { api } = controlPlane;
+      for (const node of ["node-a", "node-b"]) await setUnschedulable(api, node, false);
+      const dead = (await api.get<Pod>(path))?.spec.nodeName ?? "";
+      await fleet.kubelet(dead).kill();
+      await setUnschedulable(api, dead, true);
+      await api.delete(path, { gracePeriodSeconds: 0 });
+      const isFree = async () => !(await attachmentOf(api, volumeId, dead));
+
+      await delay(5 * 60_000);
+      expect(await isFree()).toBe(false);
+      await eventually("the volume is freed by force", isFree, 180);
+      await eventually("web-0 runs elsewhere", () => isRunning(api, path));
+      expect(fleet.mounts.doubleMounts()).toEqual([]);
+    },
+  );
 });
 
 function runsOn(node: string): Promise<boolean> {

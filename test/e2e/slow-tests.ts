@@ -5,12 +5,12 @@ import * as vitest from "vitest";
 import { leftOutFile, slowVariable, stateRoot, wantsSlowTests } from "./run-settings.ts";
 
 /**
- * Registers a test only where slow tests are wanted. Where they are not its name is handed to `run.ts`, which prints
- * it. A file needs at least one test of the ordinary kind: vitest takes a file without tests for a mistake.
+ * A `describe` block of slow tests: registered only where slow tests are wanted, else its name is handed to `run.ts`,
+ * which prints it. Its file needs an ordinary test too: vitest takes a file without tests for a mistake.
  */
-export function slowTest(name: string, run: () => Promise<void>, limitSeconds = 1800): void {
+export function describeSlow(name: string, register: () => void): void {
   if (wantsSlowTests()) {
-    vitest.it(name, { timeout: limitSeconds * 1000 }, run);
+    vitest.describe(name, register);
     return;
   }
   const root = stateRoot();
