@@ -91,7 +91,7 @@ describe("programs beside a test", () => {
     expect(await endLeftovers(directory)).toEqual(["sleeper"]);
     await vi.waitFor(() => expect(children.isRunning("sleeper")).toBe(false));
     expect(children.crashed()).toEqual(["sleeper"]);
-    await children.stopAll();
+    await children.killAll();
   });
 });
 

@@ -1,7 +1,7 @@
 /**
  * Programs that run beside a test: started with their output in a file, and ended whatever happens to the test.
  *
- * Three nets, because an orphaned API server costs 500 MB: `stopAll` in the ordinary case; an exit handler where
+ * Three nets, because an orphaned API server costs 500 MB: `killAll` in the ordinary case; an exit handler where
  * the test process ends without it; and `endLeftovers`, by the recorded process ids, where the test process was
  * killed and could run no handler.
  */
@@ -12,8 +12,6 @@ import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 const record = "pids";
-/** etcd and the API server end within a second or two; more than this means that they hang. */
-const patienceMs = 10_000;
 
 export interface ProgramStart {
   readonly name: string;
@@ -29,7 +27,7 @@ export class ChildPrograms {
   /** @param directory holds `pids` and one log per program; every program must name it in its arguments */
   constructor(directory: string) {
     this.#directory = directory;
-    process.once("exit", this.#killAll);
+    process.once("exit", this.#killAtExit);
   }
 
   /** Starts a program; the log of an earlier start under the same name is continued. */
@@ -39,7 +37,7 @@ export class ChildPrograms {
     const child = spawn(wanted.program, wanted.args, {
       stdio: ["ignore", log, log],
       env: { ...process.env, ...wanted.env },
-      // A process group of its own: Ctrl-C in the terminal reaches the test first, which then stops them in order.
+      // A process group of its own: Ctrl-C in the terminal reaches the test only, which then ends them.
       detached: true,
     });
     closeSync(log);
@@ -58,22 +56,22 @@ export class ChildPrograms {
     return [...this.#running].filter(([, child]) => hasEnded(child)).map(([name]) => name);
   }
 
-  /** Ends a program and waits until it is gone. SIGKILL is a crash: no connection is closed in good order. */
-  async stop(name: string, signal: "SIGTERM" | "SIGKILL"): Promise<void> {
+  /**
+   * Kills a program and waits until it is gone. Always by SIGKILL: its state is thrown away, and an API server that is
+   * asked politely waits up to a minute for its watches.
+   */
+  async kill(name: string): Promise<void> {
     const child = this.#running.get(name);
     this.#running.delete(name);
     if (child === undefined || hasEnded(child)) return;
     const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-    child.kill(signal);
-    const kill = setTimeout(() => child.kill("SIGKILL"), patienceMs);
+    child.kill("SIGKILL");
     await ended;
-    clearTimeout(kill);
   }
 
-  /** Ends them all, the last started first. */
-  async stopAll(): Promise<void> {
-    for (const name of [...this.#running.keys()].toReversed()) await this.stop(name, "SIGTERM");
-    process.removeListener("exit", this.#killAll);
+  async killAll(): Promise<void> {
+    await Promise.all([...this.#running.keys()].map((name) => this.kill(name)));
+    process.removeListener("exit", this.#killAtExit);
   }
 
   logFile(name: string): string {
@@ -86,7 +84,7 @@ export class ChildPrograms {
     return existsSync(file) ? readFileSync(file, "utf8").trimEnd().split("\n").slice(-lines).join("\n") : "";
   }
 
-  readonly #killAll = (): void => {
+  readonly #killAtExit = (): void => {
     for (const child of this.#running.values()) child.kill("SIGKILL");
   };
 }

@@ -104,7 +104,7 @@ export class ControlPlane {
   }
 
   kill(program: Program): Promise<void> {
-    return this.#children.stop(program, "SIGKILL");
+    return this.#children.kill(program);
   }
 
   /** Starts a program that was killed; returns at once, ready or not. */
@@ -130,7 +130,7 @@ export class ControlPlane {
 
   async stop(): Promise<void> {
     await this.api.close();
-    await this.#children.stopAll();
+    await this.#children.killAll();
     // run.ts wants the logs of a failed run; the database is of no use to a reader.
     const leftOver = stateRoot() === undefined ? this.directory : path.join(this.directory, "etcd");
     await rm(leftOver, { recursive: true, force: true });
