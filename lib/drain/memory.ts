@@ -53,6 +53,8 @@ export interface Memory {
   /** EC2 reads outside D14 (I12), and not before when the next one may come. */
   readonly ec2Reads: number;
   readonly ec2NotBefore: Instant;
+  /** When EC2's volumes were last read. */
+  readonly ec2VolumesAt?: Instant;
   /** The rule whose whole condition the previous look found true (D12's "agree"); empty: none. */
   readonly agreed: string;
   /** uid of the CSI node pod that the work was handed to. */

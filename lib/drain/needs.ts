@@ -74,7 +74,7 @@ export function needsAttachmentList(observation: Observation): boolean {
 
 const LIST_RETRY = 10 * SECOND;
 
-/** How long nothing may move before EC2 is asked whether it knows why. */
+/** How long nothing may move before EC2 is asked, and asked again, whether it knows why. An ordinary detach takes less. */
 const STUCK_AFTER = 20 * SECOND;
 /** After the out-of-service taint had this long, EC2 is asked what is left (D14). */
 const TAINT_SETTLES = 60 * SECOND;
@@ -96,7 +96,8 @@ export function needsEc2Volumes(observation: Observation, policy: Policy): boole
   }
   if (situation.pods.evictable.length > 0 && !isMachineDown(situation)) return false;
   const nothingBlocks = situation.blocking.length === 0 && hasSettled(situation);
-  return nothingBlocks || mayHandOver(situation) || at - memory.progress.at >= STUCK_AFTER;
+  const lastNews = Math.max(memory.progress.at, memory.ec2VolumesAt ?? 0);
+  return nothingBlocks || mayHandOver(situation) || at - lastNews >= STUCK_AFTER;
 }
 
 /** D10's condition as far as Kubernetes alone can tell. */

@@ -89,6 +89,7 @@ function rememberSeen(memory: Memory, situation: Situation, decision: Decision):
     ...(node === undefined ? {} : { verifiedBoot: node.bootId }),
     ...(rootDevice === undefined ? {} : { rootDevice }),
     ...(dnsName === "" ? {} : { dnsName }),
+    ...(observation.ec2Volumes.kind === "read" ? { ec2VolumesAt: now } : {}),
     ...(others === undefined ? {} : { others: { ...others, at: now } }),
     ...(handedOver === undefined ? {} : { handedOver }),
     ...confirmed(memory, situation),
