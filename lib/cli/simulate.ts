@@ -1,22 +1,17 @@
 /** `ebs-drain simulate`: a machine's end, replayed in the embedded world with ebs-drain and without, and told line by line. */
 import { readFile } from "node:fs/promises";
-import type { Scenario, Subject } from "../sim/scenario.ts";
+import type { Scenario } from "../sim/scenario.ts";
 import { SCENARIOS, scenarioOf } from "../sim/scenarios.ts";
 import { nearest } from "../drain/near-miss.ts";
 import { SignalError } from "../drain/signal.ts";
 import { isoOf } from "../drain/time.ts";
 import { dispatchAlone } from "./dispatch-alone.ts";
-import { factsOf } from "./facts.ts";
 import { painter } from "./paint.ts";
 import { GROUP, replayOf } from "./recorded-event.ts";
+import type { Told } from "./report.ts";
+import { jsonReport, textReport } from "./report.ts";
 import type { Run, RunOptions } from "./run.ts";
 import { runWithDrain, runWithPodDrainer } from "./run.ts";
-import type { Paint } from "./side-by-side.ts";
-import { WIDTH, sideBySide } from "./side-by-side.ts";
-import { summaryOf } from "./summary.ts";
-import { namesOf } from "./timeline-names.ts";
-import { timelineOf } from "./timeline.ts";
-import { wrapped } from "./wrap.ts";
 
 export interface SimulateOptions {
   readonly seed: number;
@@ -103,7 +98,8 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-async function simulateScenario(
+/** One scenario for this subject, printed as the options say. */
+export async function simulateScenario(
   scenario: Scenario,
   of: RunOptions,
   options: SimulateOptions,
@@ -114,11 +110,8 @@ async function simulateScenario(
     for (const line of drained.embedded?.log ?? []) terminal.print(line);
   } else {
     const unaided = await runWithPodDrainer(scenario, of);
-    const paint = painter(terminal.colour);
-    const lines =
-      options.json === true
-        ? [JSON.stringify(asJson(scenario, of, drained, unaided), undefined, 2)]
-        : [...header(scenario, of, drained, paint), ...asText(drained, unaided, paint)];
+    const told: Told = { scenario, of, drained, unaided };
+    const lines = options.json === true ? [jsonReport(told)] : textReport(told, painter(terminal.colour));
     for (const line of lines) terminal.print(line);
   }
   return judge(drained, terminal);
@@ -130,52 +123,4 @@ function judge({ violations }: Run, { complain }: Terminal): ExitCode {
   complain("ebs-drain broke its promise in this run:");
   for (const { invariant, at, text } of violations) complain(`  ${isoOf(at)} ${invariant}: ${text}`);
   return 1;
-}
-
-function header(scenario: Scenario, of: RunOptions, { scene, zero }: Run, paint: Paint): readonly string[] {
-  const where = scene.node === undefined ? "" : `, ${scene.node}`;
-  return [
-    paint(`${scenario.name}: ${scenario.title}`, "key"),
-    ...wrapped(scenario.story, WIDTH),
-    paint(
-      `${scene.instance} of ${of.subject.group}${where}; + 0 is ${isoOf(zero)}; seed ${of.seed}`,
-      "faint",
-    ),
-    ...(of.recorded === undefined
-      ? []
-      : [
-          paint(
-            "The recorded event is the one that reaches dispatch; the world is built around it.",
-            "faint",
-          ),
-        ]),
-    "",
-  ];
-}
-
-function asText(drained: Run, unaided: Run, paint: Paint): readonly string[] {
-  const { podOf } = namesOf(drained);
-  return [
-    ...sideBySide(
-      { title: "with ebs-drain", lines: timelineOf(drained) },
-      { title: "with a drainer that looks at pods only", lines: timelineOf(unaided) },
-      paint,
-    ),
-    "",
-    ...summaryOf(factsOf(drained), factsOf(unaided), podOf, paint),
-  ];
-}
-
-function asJson(scenario: Scenario, of: RunOptions, drained: Run, unaided: Run): unknown {
-  const side = (run: Run): unknown => ({ timeline: timelineOf(run), facts: factsOf(run) });
-  const subject: Subject = of.subject;
-  return {
-    scenario: scenario.name,
-    seed: of.seed,
-    subject: { ...subject, instance: drained.scene.instance },
-    zero: isoOf(drained.zero),
-    withDrain: side(drained),
-    podsOnly: side(unaided),
-    violations: drained.violations,
-  };
 }

@@ -25,6 +25,7 @@ const PHRASES: readonly Phrase[] = [
     lane: "group",
     text: /^Warmed:(Stopped|Running|Hibernated)$/,
     say: "the instance rests in the warm pool",
+    weight: "key",
   },
   { lane: "ec2", text: /^shutting-down$/, say: "EC2: instance shutting down" },
   { lane: "ec2", text: /^(stopping|stopped|terminated|running)$/, say: "EC2: instance $1" },
