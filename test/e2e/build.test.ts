@@ -89,9 +89,20 @@ describe("programs beside a test", () => {
     await writeFile(path.join(state, "pids"), `${process.pid} not-ours\n`, { flag: "a" });
 
     expect(await endLeftovers(directory)).toEqual(["sleeper"]);
-    await vi.waitFor(() => expect(children.isRunning("sleeper")).toBe(false));
-    expect(children.crashed()).toEqual(["sleeper"]);
+    await vi.waitFor(() => expect(children.endsByItself("sleeper")).toBe(1));
     await children.killAll();
+  });
+
+  it("are started again where they end by themselves, and stay dead where they are killed", async () => {
+    const children = new ChildPrograms(directory);
+    children.start({ name: "sleeper", program: "/bin/sh", args: ["-c", "sleep 0.1; exec sleep 600"] });
+    children.start({ name: "quitter", program: "/bin/sh", args: ["-c", "exit 1"] });
+    await vi.waitFor(() => expect(children.endsByItself("quitter")).toBe(2), { timeout: 10_000 });
+    await children.kill("sleeper");
+    expect(children.isRunning("sleeper")).toBe(false);
+    expect(children.endsByItself("sleeper")).toBe(0);
+    await children.killAll();
+    expect(children.isRunning("quitter")).toBe(false);
   });
 });
 

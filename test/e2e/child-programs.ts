@@ -12,6 +12,7 @@ import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 const record = "pids";
+const restartMs = 1_000;
 
 export interface ProgramStart {
   readonly name: string;
@@ -23,6 +24,7 @@ export interface ProgramStart {
 export class ChildPrograms {
   readonly #directory: string;
   readonly #running = new Map<string, ChildProcess>();
+  readonly #ends = new Map<string, number>();
 
   /** @param directory holds `pids` and one log per program; every program must name it in its arguments */
   constructor(directory: string) {
@@ -30,20 +32,21 @@ export class ChildPrograms {
     process.once("exit", this.#killAtExit);
   }
 
-  /** Starts a program; the log of an earlier start under the same name is continued. */
+  /**
+   * Starts a program, and starts it again whenever it ends by itself, as a cluster's kubelet does. It is needed:
+   * kube-scheduler ends itself when a watch that broke made it miss that a pod of the same name moved.
+   */
   start(wanted: ProgramStart): void {
     if (this.isRunning(wanted.name)) throw new Error(`${wanted.name} is running already`);
-    const log = openSync(this.logFile(wanted.name), "a");
-    const child = spawn(wanted.program, wanted.args, {
-      stdio: ["ignore", log, log],
-      env: { ...process.env, ...wanted.env },
-      // A process group of its own: Ctrl-C in the terminal reaches the test only, which then ends them.
-      detached: true,
-    });
-    closeSync(log);
-    if (child.pid === undefined) throw new Error(`${wanted.program} cannot be started`);
-    appendFileSync(path.join(this.#directory, record), `${child.pid} ${wanted.name}\n`);
+    const child = this.#launch(wanted);
     this.#running.set(wanted.name, child);
+    child.once("exit", () => {
+      if (this.#running.get(wanted.name) !== child) return; // it was killed
+      this.#ends.set(wanted.name, this.endsByItself(wanted.name) + 1);
+      setTimeout(() => {
+        if (this.#running.get(wanted.name) === child) this.start(wanted);
+      }, restartMs).unref();
+    });
   }
 
   isRunning(name: string): boolean {
@@ -51,9 +54,9 @@ export class ChildPrograms {
     return child !== undefined && !hasEnded(child);
   }
 
-  /** Those that ended without being asked to. */
-  crashed(): readonly string[] {
-    return [...this.#running].filter(([, child]) => hasEnded(child)).map(([name]) => name);
+  /** How often a program ended without being killed. */
+  endsByItself(name: string): number {
+    return this.#ends.get(name) ?? 0;
   }
 
   /**
@@ -82,6 +85,21 @@ export class ChildPrograms {
   log(name: string, lines: number): string {
     const file = this.logFile(name);
     return existsSync(file) ? readFileSync(file, "utf8").trimEnd().split("\n").slice(-lines).join("\n") : "";
+  }
+
+  /** The log of an earlier start under the same name is continued. */
+  #launch(wanted: ProgramStart): ChildProcess {
+    const log = openSync(this.logFile(wanted.name), "a");
+    const child = spawn(wanted.program, wanted.args, {
+      stdio: ["ignore", log, log],
+      env: { ...process.env, ...wanted.env },
+      // A process group of its own: Ctrl-C in the terminal reaches the test only, which then ends them.
+      detached: true,
+    });
+    closeSync(log);
+    if (child.pid === undefined) throw new Error(`${wanted.program} cannot be started`);
+    appendFileSync(path.join(this.#directory, record), `${child.pid} ${wanted.name}\n`);
+    return child;
   }
 
   readonly #killAtExit = (): void => {
