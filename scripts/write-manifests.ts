@@ -1,13 +1,13 @@
-/** Writes manifests/rbac.yaml from the permission table; with `--print` to standard output instead. */
+/** Writes the manifests of roles from the permission tables; with `--print` to standard output instead. */
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { rbacYaml } from "../lib/kubernetes/rbac-manifests.ts";
+import { hookRbacYaml, rbacYaml } from "../lib/kubernetes/rbac-manifests.ts";
 
-const file = path.join(import.meta.dirname, "..", "manifests", "rbac.yaml");
+const folder = path.join(import.meta.dirname, "..", "manifests");
+const files = { "rbac.yaml": rbacYaml(), "hook-rbac.yaml": hookRbacYaml() };
 
-if (process.argv.includes("--print")) {
-  process.stdout.write(rbacYaml());
-} else {
-  await mkdir(path.dirname(file), { recursive: true });
-  await writeFile(file, rbacYaml());
+await mkdir(folder, { recursive: true });
+for (const [name, yaml] of Object.entries(files)) {
+  if (process.argv.includes("--print")) process.stdout.write(yaml);
+  else await writeFile(path.join(folder, name), yaml);
 }

@@ -5,7 +5,7 @@
  */
 import type { AutoScalingPort, ClusterPort, Ec2Port, ExecutionsPort } from "./ports.ts";
 
-export type RbacVerb = "get" | "list" | "create" | "patch" | "delete";
+export type RbacVerb = "get" | "list" | "watch" | "create" | "patch" | "delete";
 
 export interface RbacRule {
   /** `""` is the core group. */
@@ -72,6 +72,34 @@ export const AUTO_SCALING_PERMISSIONS: PermissionsOf<AutoScalingPort, IamRule> =
 export const EXECUTIONS_PERMISSIONS: PermissionsOf<ExecutionsPort, IamRule> = {
   start: [{ action: "lambda:InvokeFunction", scope: "drain-function" }],
   listRunning: [{ action: "lambda:ListDurableExecutionsByFunction", scope: "drain-function" }],
+};
+
+/** What the hook on the node asks of the API server. */
+export type HookOperation =
+  | "getNode"
+  | "getOwnPod"
+  | "listRevisions"
+  | "getAttachment"
+  | "watchAttachment"
+  | "listAttachments"
+  | "getVolume"
+  | "recordEvent";
+
+/** Namespace of the CSI node pods, and so of their DaemonSet's revisions. */
+export const CSI_NAMESPACE = "kube-system";
+
+/** It changes nothing: on each node of a cluster runs one, and a node's credentials are the easiest to steal. */
+export const HOOK_PERMISSIONS: Readonly<Record<HookOperation, readonly RbacRule[]>> = {
+  getNode: [{ apiGroup: "", resource: "nodes", verbs: ["get"] }],
+  getOwnPod: [{ apiGroup: "", resource: "pods", verbs: ["get"], namespace: CSI_NAMESPACE }],
+  listRevisions: [
+    { apiGroup: "apps", resource: "controllerrevisions", verbs: ["list"], namespace: CSI_NAMESPACE },
+  ],
+  getAttachment: [{ apiGroup: "storage.k8s.io", resource: "volumeattachments", verbs: ["get"] }],
+  watchAttachment: [{ apiGroup: "storage.k8s.io", resource: "volumeattachments", verbs: ["watch"] }],
+  listAttachments: [{ apiGroup: "storage.k8s.io", resource: "volumeattachments", verbs: ["list"] }],
+  getVolume: [{ apiGroup: "", resource: "persistentvolumes", verbs: ["get"] }],
+  recordEvent: [{ apiGroup: "", resource: "events", verbs: ["create"], namespace: EVENT_NAMESPACE }],
 };
 
 /** To find the API server of a cluster whose endpoint is not configured; no port's method, but needed before the first one. */

@@ -1,7 +1,12 @@
-/** Roles and bindings for the drain's Kubernetes group, made from the permission table. */
+/** Roles and bindings for the drain's Kubernetes group and for the hook's service account, made from the permission tables. */
 import { stringify } from "yaml";
 import { KUBERNETES_GROUP, PRODUCT } from "../drain/names.ts";
-import { CLUSTER_PERMISSIONS, type RbacRule } from "../engine/permissions.ts";
+import {
+  CLUSTER_PERMISSIONS,
+  CSI_NAMESPACE,
+  HOOK_PERMISSIONS,
+  type RbacRule,
+} from "../engine/permissions.ts";
 
 export interface PolicyRule {
   readonly apiGroups: readonly string[];
@@ -9,13 +14,18 @@ export interface PolicyRule {
   readonly verbs: readonly string[];
 }
 
-/** A Role or ClusterRole, or the binding of one to the group. */
+/** Whom a role is bound to. */
+export type RbacSubject =
+  | { readonly apiGroup: string; readonly kind: "Group"; readonly name: string }
+  | { readonly kind: "ServiceAccount"; readonly name: string; readonly namespace: string };
+
+/** A Role or ClusterRole, or the binding of one to its subject. */
 export interface RbacObject {
   readonly apiVersion: "rbac.authorization.k8s.io/v1";
   readonly kind: "ClusterRole" | "ClusterRoleBinding" | "Role" | "RoleBinding";
   readonly metadata: { readonly name: string; readonly namespace?: string };
   readonly rules?: readonly PolicyRule[];
-  readonly subjects?: readonly { readonly apiGroup: string; readonly kind: "Group"; readonly name: string }[];
+  readonly subjects?: readonly RbacSubject[];
   readonly roleRef?: {
     readonly apiGroup: string;
     readonly kind: "ClusterRole" | "Role";
@@ -27,49 +37,72 @@ const HEADER = `# What ${PRODUCT} may do in a cluster, for the Kubernetes group 
 # Made by \`npm run manifests\` from lib/engine/permissions.ts; edits here are lost.
 `;
 
+/** The service account of the EBS CSI driver's node pods, as its chart and the EKS add-on name it. */
+const HOOK_ACCOUNT = "ebs-csi-node-sa";
+
+const HOOK_HEADER = `# What the hook of ${PRODUCT} may do in a cluster, for the service account of the EBS CSI driver's node pods. It changes nothing.
+# Where the driver runs under another name or in another namespace, change ${HOOK_ACCOUNT} and ${CSI_NAMESPACE} here.
+# Made by \`npm run manifests\` from lib/engine/permissions.ts; other edits here are lost.
+`;
+
 /** Every rule of the table, once per method that needs it. */
 export function clusterRules(): readonly RbacRule[] {
   return Object.values(CLUSTER_PERMISSIONS).flat();
 }
 
-/** One ClusterRole for what is needed everywhere, one Role for each namespace that confines a rule, and their bindings. */
-export function rbacManifests(rules: readonly RbacRule[] = clusterRules()): readonly RbacObject[] {
-  const namespaces = new Set(rules.flatMap((rule) => rule.namespace ?? []));
-  return [
-    ...clusterWide(policyRules(rules.filter((rule) => rule.namespace === undefined))),
-    ...[...namespaces]
-      .toSorted()
-      .flatMap((namespace) =>
-        inNamespace(namespace, policyRules(rules.filter((rule) => rule.namespace === namespace))),
-      ),
-  ];
+/** Every rule of the hook's table, once per operation that needs it. */
+export function hookRules(): readonly RbacRule[] {
+  return Object.values(HOOK_PERMISSIONS).flat();
 }
 
-/** The manifests as a file for `kubectl apply`. */
+export function rbacManifests(rules: readonly RbacRule[] = clusterRules()): readonly RbacObject[] {
+  return manifestsFor(PRODUCT, { apiGroup: API_GROUP, kind: "Group", name: KUBERNETES_GROUP }, rules);
+}
+
+export function hookRbacManifests(rules: readonly RbacRule[] = hookRules()): readonly RbacObject[] {
+  const subject = { kind: "ServiceAccount", name: HOOK_ACCOUNT, namespace: CSI_NAMESPACE } as const;
+  return manifestsFor(`${PRODUCT}-hook`, subject, rules);
+}
+
+/** The drain's manifests as a file for `kubectl apply`. */
 export function rbacYaml(): string {
-  const documents = rbacManifests().map((manifest) => stringify(manifest, { lineWidth: 0 }));
-  return `${HEADER}${documents.join("---\n")}`;
+  return HEADER + yamlOf(rbacManifests());
+}
+
+/** The hook's manifests as a file for `kubectl apply`. */
+export function hookRbacYaml(): string {
+  return HOOK_HEADER + yamlOf(hookRbacManifests());
+}
+
+function yamlOf(manifests: readonly RbacObject[]): string {
+  return manifests.map((manifest) => stringify(manifest, { lineWidth: 0 })).join("---\n");
 }
 
 const API = "rbac.authorization.k8s.io/v1";
 const API_GROUP = "rbac.authorization.k8s.io";
-const SUBJECTS = [{ apiGroup: API_GROUP, kind: "Group", name: KUBERNETES_GROUP }] as const;
 
-function clusterWide(rules: readonly PolicyRule[]): readonly RbacObject[] {
-  const metadata = { name: PRODUCT };
-  const roleRef = { apiGroup: API_GROUP, kind: "ClusterRole", name: PRODUCT } as const;
-  return [
-    { apiVersion: API, kind: "ClusterRole", metadata, rules },
-    { apiVersion: API, kind: "ClusterRoleBinding", metadata, subjects: SUBJECTS, roleRef },
-  ];
+/** One ClusterRole for what is needed everywhere, one Role for each namespace that confines a rule, and their bindings. */
+function manifestsFor(name: string, subject: RbacSubject, rules: readonly RbacRule[]): readonly RbacObject[] {
+  const namespaces = new Set(rules.flatMap((rule) => rule.namespace ?? []));
+  return [undefined, ...[...namespaces].toSorted()].flatMap((namespace) =>
+    roleAndBinding(
+      namespace === undefined ? { name } : { name, namespace },
+      subject,
+      policyRules(rules.filter((rule) => rule.namespace === namespace)),
+    ),
+  );
 }
 
-function inNamespace(namespace: string, rules: readonly PolicyRule[]): readonly RbacObject[] {
-  const metadata = { name: PRODUCT, namespace };
-  const roleRef = { apiGroup: API_GROUP, kind: "Role", name: PRODUCT } as const;
+function roleAndBinding(
+  metadata: RbacObject["metadata"],
+  subject: RbacSubject,
+  rules: readonly PolicyRule[],
+): readonly RbacObject[] {
+  const kind = metadata.namespace === undefined ? "ClusterRole" : "Role";
+  const roleRef = { apiGroup: API_GROUP, kind, name: metadata.name } as const;
   return [
-    { apiVersion: API, kind: "Role", metadata, rules },
-    { apiVersion: API, kind: "RoleBinding", metadata, subjects: SUBJECTS, roleRef },
+    { apiVersion: API, kind, metadata, rules },
+    { apiVersion: API, kind: `${kind}Binding`, metadata, subjects: [subject], roleRef },
   ];
 }
 
