@@ -236,5 +236,6 @@ function isAtWork(running: readonly string[], instance: string, kind?: Task["kin
 }
 
 function startOf(at: Instant, reason: string, task: Task): SweepStep {
-  return { kind: "start", name: sweepExecutionName(task.id, at), task, reason };
+  const destination = task.kind === "lifecycle" ? task.destination : undefined;
+  return { kind: "start", name: sweepExecutionName(task.id, at, destination), task, reason };
 }

@@ -71,9 +71,16 @@ function launchSuffix(launchTime: Instant | undefined): string {
   return launchTime === undefined ? "0" : Math.floor(launchTime / 1_000).toString(36);
 }
 
+/** Two actions of one machine may follow each other within a slot; without a token their destination tells them apart. */
+const DESTINATION_SUFFIX: Readonly<Record<Destination, string>> = {
+  EC2: "",
+  WarmPool: "-pool",
+  AutoScalingGroup: "-root",
+};
+
 /** Execution name of the sweep's own start of this work: one per ten-minute slot, so that a failed one can be followed. */
-export function sweepExecutionName(id: string, at: Instant): string {
-  return `${id}-sweep-${Math.floor(at / 600_000).toString(36)}`;
+export function sweepExecutionName(id: string, at: Instant, destination: Destination = "EC2"): string {
+  return `${id}-sweep-${Math.floor(at / 600_000).toString(36)}${DESTINATION_SUFFIX[destination]}`;
 }
 
 /** What a work id or execution name says, or undefined where it is not one of ours. */

@@ -61,9 +61,11 @@ export interface ServedCluster {
   readonly kubeletOf: (node: string) => { readonly options: { readonly instance: string } } | undefined;
 }
 
+/** A Node that is gone is nobody's, though a kubelet may still run under its name. */
 function lifeOf(cluster: ServedCluster, node: string): Details {
   if (!cluster.hasLivingKubelet(node)) return { node, kubeletLives: false };
-  const instance = cluster.kubeletOf(node)?.options.instance;
+  const isThere = cluster.api.nodes.get(node) !== undefined;
+  const instance = isThere ? cluster.kubeletOf(node)?.options.instance : undefined;
   return { node, kubeletLives: true, ...(instance === undefined ? {} : { livingInstance: instance }) };
 }
 

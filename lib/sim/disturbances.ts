@@ -1,6 +1,8 @@
 /** What goes wrong while a machine goes away. */
 import type { Policy } from "../drain/policy.ts";
 import { MINUTE, SECOND } from "../drain/time.ts";
+import type { AttachmentObject } from "./cluster-objects.ts";
+import { addForeignAttachment, losePersistentVolume } from "./cluster-scene-oddities.ts";
 import { kubeletOfInstance, orRefused } from "./endings.ts";
 import type { Random } from "./random.ts";
 import type { World } from "./world.ts";
@@ -80,6 +82,35 @@ export const DISTURBANCES: readonly Disturbance[] = [
     },
   },
   {
+    name: "attachment torn out by hand",
+    strike: ({ world, instance, random }) => {
+      const attachment = attachmentOf(world, instance);
+      if (attachment === undefined) return;
+      // With its finalizer taken off nobody detaches anything: Kubernetes has forgotten what EC2 still holds.
+      if (random.chance(0.7)) world.cluster.api.attachments.remove(attachment);
+      else world.cluster.api.attachments.delete(attachment);
+    },
+  },
+  {
+    name: "PersistentVolume lost",
+    strike: ({ world, instance }) => {
+      const source = attachmentOf(world, instance)?.spec.source;
+      const name = source !== undefined && "volumeName" in source ? source.volumeName : undefined;
+      if (name !== undefined && world.cluster.api.volumes.get(name) !== undefined) {
+        losePersistentVolume(world.cluster, name);
+      }
+    },
+  },
+  {
+    name: "another driver's attachment stays",
+    strike: ({ world, instance }) => {
+      const node = kubeletOfInstance(world, instance)?.options.name;
+      const name = `efs-${instance}`;
+      if (node === undefined || world.cluster.api.attachments.get(name) !== undefined) return;
+      addForeignAttachment(world.cluster, { node, name });
+    },
+  },
+  {
     name: "AWS away",
     strike: ({ world, random, policy }) => {
       const now = world.clock.now();
@@ -147,6 +178,11 @@ export const DISTURBANCES: readonly Disturbance[] = [
     },
   },
 ];
+
+function attachmentOf(world: World, instance: string): AttachmentObject | undefined {
+  const node = kubeletOfInstance(world, instance)?.options.name;
+  return world.cluster.api.attachments.list().find(({ spec }) => spec.nodeName === node);
+}
 
 /** The machine is terminated; a new one gets its address, hence its Node's name, and adopts the Node where it is still there. */
 function reuseAddress(world: World, instance: string, random: Random): void {

@@ -91,7 +91,8 @@ function drawGroups(random: Random, policy: Policy): readonly GroupSpec[] {
       retainOnAbandon: random.chance(0.2),
       poolState: random.pick(["Stopped", "Hibernated"] as const),
     },
-    { name: FOREIGN, hooks: [{ ...managed, name: "other-hook" }] },
+    // Another deployment's group, with the same hook's name.
+    { name: FOREIGN, hooks: [{ ...managed, name: LIFECYCLE_HOOK }] },
   ];
 }
 

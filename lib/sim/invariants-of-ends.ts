@@ -8,8 +8,10 @@ import type { RunExecution, Violation, Watched } from "./invariants.ts";
 
 /** I2: an action of ours ends by a result, not by its timeout. I10: beats in between, none afterwards. */
 export function checkActions(watched: Watched): readonly Violation[] {
-  const { world, policy } = watched;
-  const history = world.autoScaling.getHistory().filter((record) => record.hook === policy.hookName);
+  const { world, policy, groups } = watched;
+  const history = world.autoScaling
+    .getHistory()
+    .filter((record) => record.hook === policy.hookName && groups.includes(record.group));
   const expired = history.flatMap((record): readonly Violation[] =>
     record.kind === "expired" && wasInReach(record, watched)
       ? [
@@ -30,19 +32,17 @@ export function checkActions(watched: Watched): readonly Violation[] {
 
 /** I9, D1, D2: no result for another hook's action, no work for another team's group. */
 function checkOwners({ world, policy, groups, executions }: Watched): readonly Violation[] {
-  const results = world.autoScaling
-    .getHistory()
-    .flatMap((record): readonly Violation[] =>
-      record.kind === "complete" && record.by === "drain" && record.hook !== policy.hookName
-        ? [
-            {
-              invariant: "I9",
-              at: record.at,
-              text: `completes the hook ${record.hook} of ${record.instance}`,
-            },
-          ]
-        : [],
-    );
+  const results = world.autoScaling.getHistory().flatMap((record): readonly Violation[] =>
+    record.kind === "complete" && record.by === "drain" && record.hook !== policy.hookName
+      ? [
+          {
+            invariant: "I9",
+            at: record.at,
+            text: `completes the hook ${record.hook} of ${record.instance}`,
+          },
+        ]
+      : [],
+  );
   const works = executions().flatMap(({ task, startedAt, name }): readonly Violation[] =>
     groups.includes(task.group)
       ? []

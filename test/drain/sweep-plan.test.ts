@@ -90,12 +90,12 @@ describe("a machine that waits in a hook with nobody at work", () => {
     ["Warmed:Terminating:Wait", "EC2", false],
     ["Warmed:Pending:Wait", "WarmPool", false],
     ["ReplacingRootVolume:Wait", "AutoScalingGroup", true],
-  ])("in %s gets lifecycle work to %s", (state, destination, replacesRootVolume) => {
+  ] as const)("in %s gets lifecycle work to %s", (state, destination, replacesRootVolume) => {
     const id = workId({ kind: "lifecycle", instance: ID, launchTime: LAUNCHED });
     expect(plan({ members: [member(state)], instances: [machine("running")] })).toEqual([
       {
         kind: "start",
-        name: sweepExecutionName(id, NOW),
+        name: sweepExecutionName(id, NOW, destination),
         reason: expect.stringContaining(state),
         task: {
           kind: "lifecycle",

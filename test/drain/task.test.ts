@@ -40,7 +40,7 @@ describe("work ids", () => {
         const id = workId(of);
         expect(id.length).toBeLessThanOrEqual(46);
         expect(id).toMatch(/^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/);
-        expect(sweepExecutionName(id, at)).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
+        expect(sweepExecutionName(id, at, "AutoScalingGroup")).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
       }),
       { numRuns: 1_000 },
     );
@@ -58,7 +58,7 @@ describe("work ids", () => {
     const detail = { ...event.detail, "instance-id": `${longest}f` };
     expect(() => parseSignal({ ...event, detail }, {})).toThrow("instance-id");
     const id = workId({ kind: "lifecycle", instance: longest, launchTime: 4_102_444_800_000, token: "t" });
-    expect(sweepExecutionName(id, 4_102_444_800_000).length).toBeLessThanOrEqual(64);
+    expect(sweepExecutionName(id, 4_102_444_800_000, "WarmPool").length).toBeLessThanOrEqual(64);
   });
 
   it("are the same for every delivery and differ by kind, machine and token (C5)", () => {
@@ -88,6 +88,15 @@ describe("the sweep's execution names", () => {
     const name = sweepExecutionName("gone-i-0f3a9c1d2b4e5f607-tnv7k0", slot);
     expect(sweepExecutionName("gone-i-0f3a9c1d2b4e5f607-tnv7k0", slot + 599_999)).toBe(name);
     expect(sweepExecutionName("gone-i-0f3a9c1d2b4e5f607-tnv7k0", slot + 600_000)).not.toBe(name);
+  });
+
+  it("tell apart two actions of one machine in the same ten minutes, whose events were both lost (I2)", () => {
+    const id = "lifecycle-i-0f3a9c1d2b4e5f607-tnv7k0";
+    const names = (["EC2", "WarmPool", "AutoScalingGroup"] as const).map((to) =>
+      sweepExecutionName(id, LAUNCH, to),
+    );
+    expect(new Set(names).size).toBe(3);
+    expect(names.map((name) => machineOf(name)?.instance)).toEqual(Array(3).fill("i-0f3a9c1d2b4e5f607"));
   });
 });
 

@@ -73,9 +73,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     rule: "D14",
     what: "the taint of a machine that runs again stays on",
-    file: "lib/drain/gone.ts",
-    from: 'reason: "EC2 shows the instance up again: nothing of it is forced",',
-    to: 'reason: "EC2 shows the instance up again", phase: "ending",',
+    file: "lib/drain/node-patch.ts",
+    from: 'taint.key === OUT_OF_SERVICE_TAINT && isOurs(taint.value ?? "")',
+    to: 'taint.key === OUT_OF_SERVICE_TAINT && !isOurs(taint.value ?? "")',
   },
   {
     rule: "D2",
