@@ -13,7 +13,7 @@ export async function dispatchAlone(event: unknown, seed: number): Promise<strin
   const subject = { group: GROUP };
   const world = worldOf(scenario, subject, { seed });
   await scenario.build(world, subject);
-  const { dispatch } = embed(world, GROUP, hereOf(event));
+  const { dispatch } = embed(world, { group: GROUP, here: hereOf(event) });
   const before = callsOf(world);
   const result = world.clock.actor("dispatch", () => dispatch(event));
   await world.clock.advance(world.clock.now() + 30 * SECOND);

@@ -5,6 +5,7 @@
 import { createDispatchHandler } from "../../lambda/dispatch.ts";
 import type { DispatchHandler } from "../../lambda/dispatch.ts";
 import { createDrainHandler } from "../../lambda/drain.ts";
+import type { Policy } from "../drain/policy.ts";
 import { DEFAULT_POLICY } from "../drain/policy.ts";
 import type { Settings } from "../drain/settings.ts";
 import type { Here } from "../drain/signal.ts";
@@ -44,14 +45,21 @@ export interface Embedded {
 /** Lambda delivers an event again after a failure: twice, after one minute and then two. */
 const REDELIVERIES = [MINUTE, 2 * MINUTE];
 
-/** Installs ebs-drain in the world, for this group: its event rules, its schedule, its two functions. */
-export function embed(
-  world: World,
-  group: string,
-  here: Here = { account: ACCOUNT, region: REGION },
-): Embedded {
+export interface Deployment {
+  /** The Auto Scaling group whose instances are the cluster's nodes. */
+  readonly group: string;
+  readonly policy?: Partial<Policy> | undefined;
+  /** Default: the world's own account and region. */
+  readonly here?: Here | undefined;
+}
+
+/** Installs ebs-drain in the world: its event rules, its schedule, its two functions. */
+export function embed(world: World, { group, policy, here }: Deployment): Embedded {
   const { clock } = world;
-  const settings: Settings = { policy: DEFAULT_POLICY, clusters: [{ name: CLUSTER, groups: [group] }] };
+  const settings: Settings = {
+    policy: { ...DEFAULT_POLICY, ...policy },
+    clusters: [{ name: CLUSTER, groups: [group] }],
+  };
   const looks: LookRecord[] = [];
   const log: string[] = [];
   const telemetry = listening(
@@ -64,7 +72,7 @@ export function embed(
   const dispatch = createDispatchHandler({
     ...world.aws,
     settings,
-    here,
+    here: here ?? { account: ACCOUNT, region: REGION },
     executions: backend.executionsPort(),
     clusterOf: () => world.clusterPort,
     telemetry,

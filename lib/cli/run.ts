@@ -49,7 +49,7 @@ const AFTERMATH = 150 * SECOND;
 export async function runWithDrain(scenario: Scenario, options: RunOptions): Promise<Run> {
   const { world, scene } = await build(scenario, options);
   const { recorded, subject } = options;
-  const embedded = embed(world, subject.group, recorded?.here);
+  const embedded = embed(world, { group: subject.group, policy: scenario.policy, here: recorded?.here });
   if (recorded !== undefined) replaceEvents(world, recorded);
   const { policy } = embedded.settings;
   const { executions } = embedded;

@@ -1,5 +1,6 @@
 /** A situation: a world, what stands in it, and what happens to one of its machines. */
 import { LIFECYCLE_HOOK } from "../drain/names.ts";
+import type { Policy } from "../drain/policy.ts";
 import type { SpotAction } from "../drain/task.ts";
 import type { Instant } from "../drain/time.ts";
 import type { GroupSpec } from "./auto-scaling-members.ts";
@@ -28,6 +29,8 @@ export interface Scenario {
   /** What a reader has to know to follow it: a few sentences. */
   readonly story: string;
   readonly world?: Partial<Omit<WorldOptions, "seed" | "start" | "groups">>;
+  /** What this deployment has set otherwise than the defaults. */
+  readonly policy?: Partial<Policy>;
   readonly group?: Partial<Omit<GroupSpec, "name" | "hooks">>;
   readonly build: (world: World, subject: Subject) => Promise<Scene>;
   /** Auto Scaling holds the instance in a lifecycle action, from whose opening times are told; else from the beginning. */

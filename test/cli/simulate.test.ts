@@ -138,7 +138,7 @@ describe("pdb-block", () => {
   it("goes on over many invocations, with beats, and evicts no pod twice (C4, C6)", async () => {
     const run = await withDrain("pdb-block");
     expectFreeBeforeContinue(run, "drain");
-    expect(secondsOf(run, endOf(run).at)).toBeGreaterThan(25 * 60);
+    expect(secondsOf(run, endOf(run).at)).toBeGreaterThan(20 * 60);
     expect(drainFactsOf(run).invocations).toBeGreaterThan(10);
     expect([...evictionsByUid(run).values()]).toEqual([1, 1, 1]);
     const beats = [0, ...beatsOf(run), secondsOf(run, endOf(run).at)];
@@ -158,8 +158,8 @@ describe("deadline", () => {
     const run = await withDrain("deadline");
     const end = endOf(run);
     expect(end).toMatchObject({ result: "CONTINUE", by: "drain", pods: ["db-0", "db-1"] });
-    expect(secondsOf(run, end.at)).toBeGreaterThan(7_200 - 60 - 10);
-    expect(secondsOf(run, end.at)).toBeLessThan(7_200);
+    expect(secondsOf(run, end.at)).toBeGreaterThan(1_800 - 60 - 10);
+    expect(secondsOf(run, end.at)).toBeLessThan(1_800);
     const announced = doneChanges(run).flatMap(({ event }) =>
       event?.reason === "DrainDeadlineNear" || event?.reason === "DrainDeadline" ? [event] : [],
     );
