@@ -17,6 +17,8 @@ export interface ControlPlaneOptions {
   readonly ec2Url: string;
   /** The attach/detach controller's wait before it detaches by force; 6 minutes where not given. */
   readonly maxWaitForUnmountSeconds?: number;
+  /** More flags of kube-apiserver. */
+  readonly apiServerArgs?: readonly string[];
   /** More flags of kube-controller-manager, for example `fastNodeDeath`. */
   readonly kcmArgs?: readonly string[];
   /** More flags of csi-attacher. */
@@ -117,6 +119,7 @@ function apiServer(layout: Layout): ProgramStart {
       "--allow-privileged",
       "--authorization-mode=Node,RBAC",
       "--enable-admission-plugins=NodeRestriction",
+      ...(layout.options.apiServerArgs ?? []),
     ],
   };
 }

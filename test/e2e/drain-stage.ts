@@ -2,17 +2,20 @@
 import { readFile } from "node:fs/promises";
 import { parseAllDocuments } from "yaml";
 import { KUBERNETES_GROUP } from "../../lib/drain/names.ts";
+import type { Policy } from "../../lib/drain/policy.ts";
 import type { PodRef } from "../../lib/engine/ports.ts";
 import { createClusterPort } from "../../lib/kubernetes/cluster-adapter.ts";
+import type { Ec2Delays } from "../../lib/sim/ec2.ts";
 import type { ApiClient } from "./api-client.ts";
-import type { ApiObject, Pod } from "./api-objects.ts";
-import type { ControlPlane, ControlPlaneOptions } from "./control-plane.ts";
-import { startControlPlane } from "./control-plane.ts";
-import { createAll, object } from "./create-all.ts";
+import type { ApiObject } from "./api-objects.ts";
+import { AuditLog } from "./audit-log.ts";
+import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from "./control-plane.ts";
+import { createAll } from "./create-all.ts";
 import { Timeline } from "./drain-timeline.ts";
 import { eventually } from "./eventually.ts";
 import { Functions } from "./functions.ts";
 import { KubeletFleet } from "./kubelet-fleet.ts";
+import type { Mount } from "./mount-record.ts";
 import { tokenConnection } from "./quiet-control-plane.ts";
 import { GROUP, Region, ZONE } from "./region.ts";
 import type { StandInKubelet } from "./stand-in-kubelet.ts";
@@ -20,6 +23,11 @@ import { ebsStorage } from "./volume-objects.ts";
 
 /** The drain's user, as EKS makes it of its role by the access entry: of the group, and no administrator. */
 const DRAIN = { user: "drain", groups: [KUBERNETES_GROUP] };
+
+export interface StageOptions extends Omit<ControlPlaneOptions, "ec2Url" | "tokenUsers"> {
+  readonly ec2Delays?: Partial<Ec2Delays>;
+  readonly policy?: Partial<Policy>;
+}
 
 export interface Machine {
   readonly instance: string;
@@ -36,57 +44,69 @@ export interface MachineOptions {
   readonly node?: string;
 }
 
+interface Parts {
+  readonly controlPlane: ControlPlane;
+  readonly region: Region;
+  readonly audit: AuditLog;
+  readonly fleet: KubeletFleet;
+  readonly timeline: Timeline;
+  readonly port: ReturnType<typeof createClusterPort>;
+}
+
 export class Stage {
   readonly controlPlane: ControlPlane;
   readonly region: Region;
+  /** Every request of the drain's user, as the API server saw it. */
+  readonly audit: AuditLog;
   readonly fleet: KubeletFleet;
   readonly functions: Functions;
   readonly timeline: Timeline;
+  /** Mounts of volumes that EC2 has not attached to the machine: the real kubelet finds no device. */
+  readonly mountsWithoutDevice: Mount[] = [];
   /** Happens right before an eviction of the drain's is sent. */
   beforeEviction: (pod: PodRef) => Promise<void> = async () => undefined;
   readonly #kubelets = new Map<
     string,
     { readonly options: MachineOptions; readonly kubelet: StandInKubelet }
   >();
-  readonly #closing: (() => Promise<void>)[];
+  readonly #port: Parts["port"];
 
-  private constructor(parts: {
-    readonly controlPlane: ControlPlane;
-    readonly region: Region;
-    readonly fleet: KubeletFleet;
-    readonly timeline: Timeline;
-    readonly port: ReturnType<typeof createClusterPort>;
-  }) {
-    const { port } = parts;
+  private constructor(parts: Parts, policy: Partial<Policy>) {
     this.controlPlane = parts.controlPlane;
     this.region = parts.region;
+    this.audit = parts.audit;
     this.fleet = parts.fleet;
     this.timeline = parts.timeline;
-    this.functions = new Functions(this.region, {
-      ...port,
-      evictPod: async (pod, graceSeconds) => {
+    this.#port = parts.port;
+    const cluster = {
+      ...this.#port,
+      evictPod: async (pod: PodRef, graceSeconds?: number) => {
         await this.beforeEviction(pod);
-        await port.evictPod(pod, graceSeconds);
+        await this.#port.evictPod(pod, graceSeconds);
       },
-    });
-    this.#closing = [() => this.fleet.stop(), () => this.timeline.stop(), () => port.close()];
+    };
+    this.functions = new Functions(this.region, cluster, policy);
+    this.fleet.mounts.changed = (mount) => this.#tellGuest(mount);
     this.region.ec2.onStateChange((instance, state) => void this.#follow(instance, state));
   }
 
-  static async start(options: Omit<ControlPlaneOptions, "ec2Url" | "tokenUsers"> = {}): Promise<Stage> {
-    const region = await Region.start();
-    const controlPlane = await startControlPlane({ ...options, ec2Url: region.url, tokenUsers: [DRAIN] });
+  static async start({ ec2Delays, policy = {}, ...options }: StageOptions = {}): Promise<Stage> {
+    const region = await Region.start(ec2Delays);
+    const audit = await AuditLog.create(DRAIN.user);
+    const controlPlane = await startControlPlane({
+      ...options,
+      ec2Url: region.url,
+      tokenUsers: [DRAIN],
+      apiServerArgs: audit.flags,
+    });
     const { api } = controlPlane;
     await grantRoles(api);
     await createAll(api, ebsStorage());
+    const fleet = await KubeletFleet.create(api);
+    const timeline = await Timeline.start(api, region);
     const connection = await tokenConnection(controlPlane, async () => controlPlane.tokenFor(DRAIN.user));
-    return new Stage({
-      controlPlane,
-      region,
-      fleet: await KubeletFleet.create(api),
-      timeline: await Timeline.start(api, region),
-      port: createClusterPort(connection),
-    });
+    const port = createClusterPort(connection);
+    return new Stage({ controlPlane, region, audit, fleet, timeline, port }, policy);
   }
 
   get api(): ApiClient {
@@ -95,17 +115,14 @@ export class Stage {
 
   /** A machine of the group that has joined the cluster. */
   async launch(options: MachineOptions): Promise<Machine> {
-    const instance = await this.runInstance(options);
-    return this.join(instance, options);
+    return this.join(await this.runInstance(options), options);
   }
 
-  /** A machine of the group that EC2 runs and whose kubelet has not started. */
+  /** A machine of the group that EC2 runs and whose kubelet has not started; its id. */
   async runInstance({ group = GROUP, privateAddress }: MachineOptions): Promise<string> {
     const { autoScaling } = this.region;
-    const instance = autoScaling.launch(group, {
-      zone: ZONE,
-      ...(privateAddress === undefined ? {} : { privateAddress }),
-    });
+    const address = privateAddress === undefined ? {} : { privateAddress };
+    const instance = autoScaling.launch(group, { zone: ZONE, ...address });
     const isInService = () => autoScaling.member(instance)?.lifecycleState === "InService";
     await eventually(`${instance} is in service`, isInService);
     return instance;
@@ -120,42 +137,28 @@ export class Stage {
     return { instance, node: name };
   }
 
-  /** An EBS volume as the CSI driver makes them; its id. */
-  createVolume(): string {
-    return this.region.ec2.createVolume({ zone: ZONE });
+  /** What should be empty at the end: requests that the API server refused us, and what nobody would try again. */
+  async troubles(): Promise<readonly unknown[]> {
+    const requests = await this.audit.requestsSince(0);
+    const refused = requests.filter(({ status }) => status === 401 || status === 403);
+    return [...refused, ...this.functions.failures, ...this.functions.backend.deadLetters()];
   }
 
-  /** A namespace in which pods are admitted. */
-  async createNamespace(name: string): Promise<void> {
-    await createAll(this.api, [object("Namespace", { metadata: { name } })]);
-    const account = `/api/v1/namespaces/${name}/serviceaccounts/default`;
-    await eventually(`${account} is there`, () => this.api.get(account));
-  }
-
-  getPod(namespace: string, name: string): Promise<Pod | undefined> {
-    return this.api.get<Pod>(`/api/v1/namespaces/${namespace}/pods/${name}`);
-  }
-
-  /** Waits until the pod runs there. */
-  runningOn(node: string, namespace: string, name: string, limitSeconds?: number): Promise<Pod> {
-    return eventually(
-      `${namespace}/${name} runs on ${node}`,
-      async () => {
-        const pod = await this.getPod(namespace, name);
-        return pod?.spec.nodeName === node && pod.status?.phase === "Running" ? pod : undefined;
-      },
-      limitSeconds,
-    );
-  }
-
+  /** @throws what went wrong in a kubelet meanwhile */
   async close(): Promise<void> {
     this.functions.close();
     await this.region.close();
-    for (const close of this.#closing) await close();
-    await this.controlPlane.stop();
+    await this.timeline.stop();
+    await this.#port.close();
+    try {
+      await this.fleet.stop();
+    } finally {
+      await this.controlPlane.stop();
+      await this.audit.remove();
+    }
   }
 
-  /** A machine on its way down has no kubelet any more but keeps its mounts until EC2 has let go of it. */
+  /** A machine on its way down has no kubelet any more, but keeps its mounts until EC2 has let go of it. */
   async #follow(instance: string, state: string): Promise<void> {
     const known = this.#kubelets.get(instance);
     if (known === undefined) return;
@@ -163,6 +166,17 @@ export class Stage {
     if (state === "shutting-down" || state === "stopping") await kubelet.killKubelet();
     if (state === "terminated" || state === "stopped") await kubelet.kill();
     if (state === "running") await this.join(instance, options);
+  }
+
+  #tellGuest(mount: Mount): void {
+    const { volume, instance, until, endedBy } = mount;
+    const { ec2 } = this.region;
+    if (until === undefined && ec2.volumeState(volume, instance) === "none") {
+      this.mountsWithoutDevice.push(mount);
+    } else if (endedBy !== "power off") {
+      // EC2 knows by itself when a machine's power is off.
+      ec2.setMounted(volume, instance, until === undefined);
+    }
   }
 }
 

@@ -10,7 +10,7 @@ import { createDrainHandler } from "../../lambda/drain.ts";
 import { createAutoScalingPort } from "../../lib/aws/auto-scaling.ts";
 import { CLIENT_SETTINGS } from "../../lib/aws/clients.ts";
 import { createEc2Port } from "../../lib/aws/ec2.ts";
-import { DEFAULT_POLICY } from "../../lib/drain/policy.ts";
+import { DEFAULT_POLICY, type Policy } from "../../lib/drain/policy.ts";
 import type { Settings } from "../../lib/drain/settings.ts";
 import type { DispatchResult } from "../../lib/engine/dispatch.ts";
 import { look } from "../../lib/engine/look.ts";
@@ -23,10 +23,12 @@ import { ACCOUNT, GROUP, HEARTBEAT_TIMEOUT, REGION, type Region } from "./region
 /** Whom Auto Scaling's history names. */
 export const CALLER = "drain";
 
-const settings: Settings = {
-  policy: { ...DEFAULT_POLICY, heartbeatTimeout: HEARTBEAT_TIMEOUT },
-  clusters: [{ name: "blue", groups: [GROUP] }],
-};
+function settingsOf(policy: Partial<Policy>): Settings {
+  return {
+    policy: { ...DEFAULT_POLICY, heartbeatTimeout: HEARTBEAT_TIMEOUT, ...policy },
+    clusters: [{ name: "blue", groups: [GROUP] }],
+  };
+}
 
 /** Both functions, installed as the targets of the region's event rules. */
 export class Functions {
@@ -42,8 +44,9 @@ export class Functions {
   readonly #dispatch: DispatchHandler;
   readonly #clients: readonly { destroy(): void }[];
 
-  constructor(region: Region, cluster: ClusterPort) {
+  constructor(region: Region, cluster: ClusterPort, policy: Partial<Policy>) {
     const { clock } = region;
+    const settings = settingsOf(policy);
     const client = {
       ...CLIENT_SETTINGS,
       endpoint: region.url,

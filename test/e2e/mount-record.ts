@@ -16,11 +16,15 @@ export interface Mount {
 }
 
 export class MountRecord {
+  /** Told of every mount as it begins and as it ends: a simulated EC2 does not detach what a guest has mounted. */
+  changed: (mount: Mount) => void = () => undefined;
   readonly #mounts: Mount[] = [];
 
   mounted(volume: string, node: string, instance: string): void {
     if (this.isMounted(volume, instance)) return; // a second pod of the same node shares the mount
-    this.#mounts.push({ volume, node, instance, from: performance.now() });
+    const mount = { volume, node, instance, from: performance.now() };
+    this.#mounts.push(mount);
+    this.changed(mount);
   }
 
   unmounted(volume: string, instance: string): void {
@@ -60,7 +64,9 @@ export class MountRecord {
   #end(isMeant: (mount: Mount) => boolean, endedBy: "unmount" | "power off"): void {
     for (const [index, mount] of this.#mounts.entries()) {
       if (mount.until === undefined && isMeant(mount)) {
-        this.#mounts[index] = { ...mount, until: performance.now(), endedBy };
+        const ended = { ...mount, until: performance.now(), endedBy };
+        this.#mounts[index] = ended;
+        this.changed(ended);
       }
     }
   }

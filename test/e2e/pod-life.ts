@@ -120,11 +120,12 @@ async function patchStatus(host: PodHost, pod: Pod, status: object): Promise<voi
   await persist(host, () => host.client.patch("strategic", path, patch).catch(unlessGone(host)));
 }
 
-/** 409 is another pod of the same name, or somebody else's write at the same moment: the cache tells which. */
+/** 409 or 422 is another pod of the same name, or 409 somebody else's write at the same moment: the cache tells which. */
 function unlessGone(host: PodHost): (error: unknown) => void {
   return (error) => {
     const status = error instanceof ApiRequestError ? error.status : undefined;
-    if (status !== 404 && !(status === 409 && isGone(host))) throw error;
+    const mayBeNamesake = status === 409 || status === 422;
+    if (status !== 404 && !(mayBeNamesake && isGone(host))) throw error;
   };
 }
 

@@ -22,11 +22,11 @@ export const UNCARED_GROUP = "workers-b";
 /** Of our lifecycle hook. The least that the product takes, so that beats are seen: they come at half of it. */
 export const HEARTBEAT_TIMEOUT = 60;
 
-/** Faster than EC2, where nothing is learned by waiting; in milliseconds. A shutdown lasts as long as a quick real one. */
+/** Faster than EC2, where nothing is learned by waiting; in milliseconds. */
 const EC2_DELAYS: Partial<Ec2Delays> = {
   pending: [200, 400],
   stopping: [3_000, 3_000],
-  shuttingDown: [15_000, 15_000],
+  shuttingDown: [1_000, 1_000],
   attach: [1_000, 1_500],
   detach: [1_000, 1_500],
 };
@@ -46,7 +46,7 @@ export class StoppableClock implements Clock {
 
   readonly after = (milliseconds: number, run: () => void): (() => void) => {
     if (this.#isStopped) return () => undefined;
-    const cancel = this.#real.after(milliseconds, () => {
+    const cancel = this.#real.after(Math.max(0, milliseconds), () => {
       this.#pending.delete(cancel);
       run();
     });
@@ -81,14 +81,14 @@ export class Region {
   readonly #held: BusEvent[] = [];
   #http: Awaited<ReturnType<typeof startAwsHttp>> | undefined;
 
-  private constructor() {
+  private constructor(delays: Partial<Ec2Delays>) {
     const { clock } = this;
     const random = new Random(1);
     const note = (lane: string, subject: string, text: string): void => {
       this.happenings.push({ at: clock.now(), lane, subject, text });
     };
     const parts = { clock, random, note };
-    this.ec2 = new SimulatedEc2({ ...parts, region: REGION, delays: EC2_DELAYS });
+    this.ec2 = new SimulatedEc2({ ...parts, region: REGION, delays: { ...EC2_DELAYS, ...delays } });
     this.autoScaling = new SimulatedAutoScaling({ ...parts, ec2: this.ec2, delays: AUTO_SCALING_DELAYS });
     const hook = {
       name: LIFECYCLE_HOOK,
@@ -106,8 +106,8 @@ export class Region {
     this.#bridge.connect(this.ec2, this.autoScaling);
   }
 
-  static async start(): Promise<Region> {
-    const region = new Region();
+  static async start(delays: Partial<Ec2Delays> = {}): Promise<Region> {
+    const region = new Region(delays);
     region.#http = await startAwsHttp(region);
     return region;
   }
