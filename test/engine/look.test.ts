@@ -340,8 +340,7 @@ describe("trouble", () => {
         world.failing.set(method, kind);
         world.after(25, () => world.failing.clear());
         await finished(world);
-        expect(world.results, `${method} ${kind}`).toEqual(["CONTINUE"]);
-        expect(world.attachments, `${method} ${kind}`).toEqual([]);
+        expect([method, kind, world.results, world.attachments]).toEqual([method, kind, ["CONTINUE"], []]);
       }
     }
   });
@@ -405,8 +404,7 @@ describe("D14: the gone work", () => {
       world.failing.set(method, "throttled");
       world.after(30, () => world.failing.clear());
       const made = await run(world, goneTask({ at: NOW }));
-      expect(outcomeOf(made), method).toBe("freed");
-      expect(world.attachments, method).toEqual([]);
+      expect([method, outcomeOf(made), world.attachments]).toEqual([method, "freed", []]);
     }
   });
 
