@@ -4,24 +4,26 @@ import type { Pod } from "./api-objects.ts";
 import { attachmentOf, evict, isRunning, podPath, setUnschedulable, uidOf } from "./cluster-looks.ts";
 import { startControlPlane, type ControlPlane } from "./control-plane.ts";
 import { KubeletFleet } from "./kubelet-fleet.ts";
-import { MinimalEc2 } from "./minimal-ec2.ts";
 import { createAll } from "./create-all.ts";
 import { eventually } from "./eventually.ts";
+import { Region, UNCARED_GROUP } from "./region.ts";
 import { describeSlow } from "./slow-tests.ts";
 import { ebsStorage } from "./volume-objects.ts";
 import { statefulSet } from "./workloads.ts";
 
-const volumeId = "vol-0123456789abcdef0";
-const instanceOf = { a: "i-0aaaaaaaaaaaaaaaa", b: "i-0bbbbbbbbbbbbbbbb" };
 const path = podPath("web-0");
 
-let ec2: MinimalEc2;
+let region: Region;
+let volumeId: string;
+let instanceOf: { readonly a: string; readonly b: string };
 let controlPlane: ControlPlane;
 let fleet: KubeletFleet;
 
 beforeAll(async () => {
-  ec2 = await MinimalEc2.start([volumeId]);
-  controlPlane = await startControlPlane({ ec2Url: ec2.url });
+  region = await Region.start();
+  volumeId = region.createVolume();
+  instanceOf = { a: await region.launch(UNCARED_GROUP), b: await region.launch(UNCARED_GROUP) };
+  controlPlane = await startControlPlane({ ec2Url: region.url });
   fleet = await KubeletFleet.create(controlPlane.api);
   await fleet.start({ name: "node-a", instanceId: instanceOf.a });
   await createAll(controlPlane.api, [
@@ -35,7 +37,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await fleet?.stop();
   await controlPlane?.stop();
-  await ec2?.close();
+  await region?.close();
 });
 
 it("moves a StatefulSet's volume after cordon and eviction, detached before it is attached again", async () => {
@@ -48,9 +50,9 @@ it("moves a StatefulSet's volume after cordon and eviction, detached before it i
   await eventually("web-0 runs on node-b", () => runsOn("node-b"));
   expect(await uidOf(api, path)).not.toBe(evicted);
   expect(await attachmentOf(api, volumeId, "node-a")).toBeUndefined();
-  expect(ec2.changes.map(({ instanceId, to }) => `${instanceId} ${to}`)).toEqual([
-    ...["attaching", "attached", "detaching", "detached"].map((state) => `${instanceOf.a} ${state}`),
-    ...["attaching", "attached"].map((state) => `${instanceOf.b} ${state}`),
+  expect(region.attachmentChanges(volumeId).map(({ what }) => what)).toEqual([
+    ...["attaching", "attached", "detaching", "detached"].map((state) => `${state} ${instanceOf.a}`),
+    ...["attaching", "attached"].map((state) => `${state} ${instanceOf.b}`),
   ]);
   expect(fleet.mounts.of(volumeId).map(({ node, endedBy }) => [node, endedBy])).toEqual([
     ["node-a", "unmount"],

@@ -52,7 +52,7 @@ it.concurrent("frees the volume of a pod that a finalizer keeps on the dead mach
   const { timeline, region, api } = stage;
   const scenario = await Scenario.create(stage, "finalizer", test);
   const from = await scenario.launch();
-  const volumeId = scenario.createVolume();
+  const volumeId = stage.region.createVolume();
   const pod = barePod({ name: "kept", namespace: scenario.name, nodeName: from.node, claims: ["data"] });
   await createAll(api, [
     ebsVolume({ volumeId, claim: "data", namespace: scenario.name }),

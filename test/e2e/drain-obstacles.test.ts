@@ -6,7 +6,7 @@ import { countRequests, requestsText } from "./drain-requests.ts";
 import { Scenario, seconds } from "./drain-scenario.ts";
 import { Stage } from "./drain-stage.ts";
 import { eventually } from "./eventually.ts";
-import { HEARTBEAT_TIMEOUT, ZONE, instanceOf } from "./region.ts";
+import { GROUP, HEARTBEAT_TIMEOUT, ZONE, instanceOf } from "./region.ts";
 import { claim, ebsVolume, inTreeVolume, othersAttachment } from "./volume-objects.ts";
 import { barePod, disruptionBudget } from "./workloads.ts";
 
@@ -83,8 +83,8 @@ it.concurrent("does not evict a pod of the same name on its new node (I4, D7)", 
 
 it.concurrent("drains a Node that registers after its machine was scaled in (D4)", async (test) => {
   const scenario = await Scenario.create(stage, "late", test);
-  const volumeId = scenario.createVolume();
-  const instance = await stage.runInstance({ scenario: scenario.name });
+  const volumeId = stage.region.createVolume();
+  const instance = await stage.region.launch(GROUP);
   const node = stage.region.ec2.instance(instance)?.privateDnsName ?? "";
   await createAll(stage.api, [
     ebsVolume({ volumeId, claim: "data", namespace: scenario.name }),
@@ -107,7 +107,7 @@ it.concurrent("drains a Node that registers after its machine was scaled in (D4)
 it.concurrent("waits for an in-tree volume, and never for another driver's attachment (C25, D11)", async (test) => {
   const scenario = await Scenario.create(stage, "drivers", test);
   const from = await scenario.launch();
-  const volumeId = scenario.createVolume();
+  const volumeId = stage.region.createVolume();
   const foreign = { name: "csi-of-nfs", nodeName: from.node, attacher: "nfs.csi.k8s.io" };
   await createAll(stage.api, [
     inTreeVolume({ volumeId, claim: "old", namespace: scenario.name, zone: ZONE }),

@@ -9,7 +9,6 @@ import { createAll, object } from "./create-all.ts";
 import type { Machine, MachineOptions, Stage } from "./drain-stage.ts";
 import { eventually } from "./eventually.ts";
 import type { PodBehaviour } from "./pod-template.ts";
-import { ZONE } from "./region.ts";
 import { statefulSet } from "./workloads.ts";
 
 /** Whatever a busy machine may need for what takes seconds; it only catches hangs. */
@@ -49,14 +48,9 @@ export class Scenario {
     return this.stage.launch({ ...options, scenario: this.name });
   }
 
-  /** An EBS volume as the CSI driver makes them; its id. */
-  createVolume(): string {
-    return this.stage.region.ec2.createVolume({ zone: ZONE });
-  }
-
   /** A StatefulSet `db` of one pod with a volume, running on this machine; the volume's id. */
   async runDatabase(on: Machine, behaviour: PodBehaviour = {}): Promise<string> {
-    const volumeId = this.createVolume();
+    const volumeId = this.stage.region.createVolume();
     const set = { name: "db", namespace: this.name, volumeIds: [volumeId] };
     await createAll(
       this.stage.api,

@@ -12,7 +12,6 @@ import { AuditLog } from "./audit-log.ts";
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from "./control-plane.ts";
 import { createAll } from "./create-all.ts";
 import { Timeline } from "./drain-timeline.ts";
-import { eventually } from "./eventually.ts";
 import { Functions } from "./functions.ts";
 import { KubeletFleet } from "./kubelet-fleet.ts";
 import type { Mount } from "./mount-record.ts";
@@ -115,17 +114,8 @@ export class Stage {
 
   /** A machine of the group that has joined the cluster. */
   async launch(options: MachineOptions): Promise<Machine> {
-    return this.join(await this.runInstance(options), options);
-  }
-
-  /** A machine of the group that EC2 runs and whose kubelet has not started; its id. */
-  async runInstance({ group = GROUP, privateAddress }: MachineOptions): Promise<string> {
-    const { autoScaling } = this.region;
-    const address = privateAddress === undefined ? {} : { privateAddress };
-    const instance = autoScaling.launch(group, { zone: ZONE, ...address });
-    const isInService = () => autoScaling.member(instance)?.lifecycleState === "InService";
-    await eventually(`${instance} is in service`, isInService);
-    return instance;
+    const { group = GROUP, privateAddress } = options;
+    return this.join(await this.region.launch(group, privateAddress), options);
   }
 
   /** Starts the machine's kubelet; from now on it lives and dies with the machine. */

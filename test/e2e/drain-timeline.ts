@@ -80,10 +80,8 @@ export class Timeline {
     instance: string,
     state: "attached" | "detaching" | "detached",
   ): readonly number[] {
-    return this.#region.happenings
-      .filter(({ lane, subject }) => lane === "attachment" && subject === volumeId)
-      .filter(({ text }) => text === `EC2: ${state} ${instance}`)
-      .map(({ at }) => at);
+    const changes = this.#region.attachmentChanges(volumeId);
+    return changes.filter(({ what }) => what === `${state} ${instance}`).map(({ at }) => at);
   }
 
   /** When EC2 said so of the instance the first time. Waits for it. */

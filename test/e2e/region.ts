@@ -11,6 +11,7 @@ import { type Ec2Delays, SimulatedEc2 } from "../../lib/sim/ec2.ts";
 import { type BusEvent, SimulatedEventBridge } from "../../lib/sim/event-bridge.ts";
 import { Random } from "../../lib/sim/random.ts";
 import type { Happening } from "../../lib/sim/seams.ts";
+import { eventually } from "./eventually.ts";
 
 export const ACCOUNT = "111122223333";
 export const REGION = "eu-west-1";
@@ -61,6 +62,13 @@ export class StoppableClock implements Clock {
     this.#isStopped = true;
     for (const cancel of this.#pending) cancel();
   }
+}
+
+export interface AttachmentChange {
+  /** Unix milliseconds. */
+  readonly at: number;
+  /** `attaching`, `attached`, `detaching`, `busy` or `detached`, and the instance's id. */
+  readonly what: string;
 }
 
 /** What becomes of the events about an instance. Held ones are delivered late, lost ones never. */
@@ -115,6 +123,27 @@ export class Region {
   /** Where EC2 and Auto Scaling answer. */
   get url(): string {
     return this.#http?.url ?? "";
+  }
+
+  /** A running instance of the group; its id. */
+  async launch(group: string, privateAddress?: string): Promise<string> {
+    const address = privateAddress === undefined ? {} : { privateAddress };
+    const instance = this.autoScaling.launch(group, { zone: ZONE, ...address });
+    const isInService = () => this.autoScaling.member(instance)?.lifecycleState === "InService";
+    await eventually(`${instance} is in service`, isInService);
+    return instance;
+  }
+
+  /** An EBS volume as the CSI driver makes them; its id. */
+  createVolume(): string {
+    return this.ec2.createVolume({ zone: ZONE });
+  }
+
+  /** What EC2 did with a volume, the oldest first. */
+  attachmentChanges(volumeId: string): readonly AttachmentChange[] {
+    return this.happenings
+      .filter(({ lane, subject }) => lane === "attachment" && subject === volumeId)
+      .map(({ at, text }) => ({ at, what: text.replace(/^EC2: /, "") }));
   }
 
   /** From now on no event about this instance arrives. */

@@ -14,30 +14,20 @@ import { createAll } from "./create-all.ts";
 import { eventually } from "./eventually.ts";
 import { holdHook } from "./held-hook.ts";
 import { KubeletFleet } from "./kubelet-fleet.ts";
-import { MinimalEc2 } from "./minimal-ec2.ts";
 import { ebsDriver, uniqueName } from "./pod-volumes.ts";
+import { Region, UNCARED_GROUP } from "./region.ts";
+import type { KubeletOptions, StandInKubelet } from "./stand-in-kubelet.ts";
 import { claim, ebsStorage, inTreeVolume } from "./volume-objects.ts";
 import { barePod, daemonSet, disruptionBudget, statefulSet } from "./workloads.ts";
 
-const volumeIds = [
-  "vol-stuck",
-  "vol-dead",
-  "vol-adopt",
-  "vol-reboot",
-  "vol-intree",
-  "vol-hook",
-  "vol-silent",
-  "vol-shutdown",
-];
-
-let ec2: MinimalEc2;
+let region: Region;
 let controlPlane: ControlPlane;
 let fleet: KubeletFleet;
 
 beforeAll(async () => {
-  ec2 = await MinimalEc2.start(volumeIds);
+  region = await Region.start();
   controlPlane = await startControlPlane({
-    ec2Url: ec2.url,
+    ec2Url: region.url,
     kcmArgs: fastNodeDeath,
     maxWaitForUnmountSeconds: 15,
   });
@@ -50,17 +40,19 @@ beforeAll(async () => {
 afterAll(async () => {
   await fleet?.stop();
   await controlPlane?.stop();
-  await ec2?.close();
+  await region?.close();
 });
+
+/** A machine of its own for a test, with the test's label. */
+async function startMachine(test: string, options: Partial<KubeletOptions> = {}): Promise<StandInKubelet> {
+  const instanceId = await region.launch(UNCARED_GROUP);
+  return fleet.start({ name: `node-${test}`, instanceId, labels: { test }, ...options });
+}
 
 /** A machine of its own for a test, and a StatefulSet of one pod that only runs on nodes with the test's label. */
 async function machineWithVolume(name: string, options: { readonly stopSeconds?: number } = {}) {
-  const volumeId = `vol-${name}`;
-  const machine = await fleet.start({
-    name: `node-${name}`,
-    instanceId: `i-${name}`,
-    labels: { test: name },
-  });
+  const volumeId = region.createVolume();
+  const machine = await startMachine(name);
   const workload = statefulSet({
     name,
     volumeIds: [volumeId],
@@ -143,9 +135,9 @@ it("mounts again after a reboot, under a new bootID and without a second attach"
   expect(machine.bootId).not.toBe(before);
   expect(await uidOf(controlPlane.api, path)).toBe(uid);
   expect(fleet.mounts.of(volumeId).map(({ endedBy }) => endedBy)).toEqual(["power off", undefined]);
-  expect(ec2.changes.filter((change) => change.volumeId === volumeId).map(({ to }) => to)).toEqual([
-    "attaching",
-    "attached",
+  expect(region.attachmentChanges(volumeId).map(({ what }) => what)).toEqual([
+    `attaching ${machine.instanceId}`,
+    `attached ${machine.instanceId}`,
   ]);
 });
 
@@ -184,13 +176,14 @@ it("shuts down gracefully: Ready=False, pods failed without a deletion, volumes 
 
 it("attaches and mounts an in-tree volume under its CSI name, and runs a pod bound by name", async () => {
   const { api } = controlPlane;
-  await fleet.start({ name: "node-intree", instanceId: "i-intree", labels: { test: "intree" } });
-  const wanted = { volumeId: "vol-intree", claim: "old", zone: "eu-central-1a" };
+  await startMachine("intree");
+  const volumeId = region.createVolume();
+  const wanted = { volumeId, claim: "old", zone: "eu-central-1a" };
   await createAll(api, [inTreeVolume(wanted), claim("old")]);
   await createAll(api, [barePod({ name: "old", nodeSelector: { test: "intree" }, claims: ["old"] })]);
 
   await eventually("the pod runs", () => isRunning(controlPlane.api, podPath("old")));
-  expect((await attachment("vol-intree", "node-intree"))?.status?.attached).toBe(true);
+  expect((await attachment(volumeId, "node-intree"))?.status?.attached).toBe(true);
   await createAll(api, [barePod({ name: "bound", nodeName: "node-intree", finishSeconds: 0.1 })]);
   await eventually("it has finished", async () => {
     return (await api.get<Pod>(podPath("bound")))?.status?.phase === "Succeeded";
@@ -217,12 +210,8 @@ it("keeps its driver while the hook is unanswered, and can unmount nothing after
   const { api } = controlPlane;
   const hook = await holdHook();
   const labels = { "ebs-drain.dev/test": "driver" };
-  const machine = await fleet.start({
-    name: "node-hook",
-    instanceId: "i-hook",
-    labels: { test: "hook" },
-    driverPodLabels: labels,
-  });
+  const machine = await startMachine("hook", { driverPodLabels: labels });
+  const volumeId = region.createVolume();
   const preStop = { httpGet: { host: "127.0.0.1", port: hook.port, path: "/wait" } };
   const containers = ["ebs-plugin", "node-driver-registrar"].map((name) => ({
     name,
@@ -234,7 +223,7 @@ it("keeps its driver while the hook is unanswered, and can unmount nothing after
     return (await driversOf(api, "node-hook")).length === 1 && podOf("driver-");
   });
   await createAll(api, [
-    ...statefulSet({ name: "hook", volumeIds: ["vol-hook"], nodeSelector: { test: "hook" } }),
+    ...statefulSet({ name: "hook", volumeIds: [volumeId], nodeSelector: { test: "hook" } }),
   ]);
   await eventually("hook-0 runs", () => isRunning(controlPlane.api, podPath("hook-0")));
   await setUnschedulable(api, "node-hook", true);
@@ -242,14 +231,14 @@ it("keeps its driver while the hook is unanswered, and can unmount nothing after
   await api.delete(podPath(driver.metadata.name));
   await eventually("both hooks ask", () => hook.waiting() === 2);
   expect(await driversOf(api, "node-hook")).toHaveLength(1);
-  machine.stuckUnmount("vol-hook");
+  machine.stuckUnmount(volumeId);
   await api.delete(podPath("hook-0"));
   hook.answer();
   await eventually("the driver is gone", async () => (await driversOf(api, "node-hook")).length === 0);
-  machine.releaseUnmount("vol-hook");
+  machine.releaseUnmount(volumeId);
 
-  expect(fleet.mounts.isMounted("vol-hook", "i-hook")).toBe(true);
-  await eventually("its successor unmounts", () => !fleet.mounts.isMounted("vol-hook", "i-hook"));
+  expect(fleet.mounts.isMounted(volumeId, machine.instanceId)).toBe(true);
+  await eventually("its successor unmounts", () => !fleet.mounts.isMounted(volumeId, machine.instanceId));
   expect(fleet.mounts.doubleMounts()).toEqual([]);
   hook.close();
 });
