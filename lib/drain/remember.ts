@@ -5,7 +5,7 @@ import type { Memory } from "./memory.ts";
 import { type Observation, valueOf } from "./observation.ts";
 import type { Policy } from "./policy.ts";
 import { isEssential } from "./dependence.ts";
-import { FAILED_BEAT_RETRY, paceOfRetry } from "./pace.ts";
+import { FAILED_BEAT_RETRY, pace, paceOfRetry } from "./pace.ts";
 import { type ActionResult, rememberResult } from "./results.ts";
 import { type Situation, isMachineDown, ownOrder, understand } from "./situation.ts";
 import { SECOND } from "./time.ts";
@@ -23,17 +23,15 @@ export function remember(
 ): Remembered {
   const situation = understand(observation, policy);
   const seen = rememberSeen(observation.memory, situation, decision);
-  const memory = results.reduce((before, result) => rememberResult(before, result, observation), seen);
-  return {
-    memory: withProgress(memory, situation, decision),
-    next: nextAfter(situation, decision, results, memory),
-  };
+  const acted = results.reduce((before, result) => rememberResult(before, result, observation), seen);
+  const memory = withProgress(acted, situation, decision);
+  return { memory, next: nextAfter(situation, decision, results, memory) };
 }
 
 /** A work ends only if what it depends on was done; an action that is over is looked into at once. */
 function nextAfter(
   situation: Situation,
-  { next }: Decision,
+  { next, phase }: Decision,
   results: readonly ActionResult[],
   memory: Memory,
 ): Next {
@@ -43,9 +41,15 @@ function nextAfter(
   if (failed) return { kind: "again", inSeconds: retryAfter(situation, next) };
   if (next.kind === "done") return next;
   if (memory.action === "over" && situation.memory.action === "open") return { kind: "again", inSeconds: 1 };
-  return memory.beat?.ok === false
-    ? { kind: "again", inSeconds: Math.min(next.inSeconds, paceOfRetry(situation, FAILED_BEAT_RETRY)) }
-    : next;
+  const soonest = [
+    next.inSeconds,
+    ...(memory.beat?.ok === false ? [paceOfRetry(situation, FAILED_BEAT_RETRY)] : []),
+    // What the decision's pace could not know yet: after a long standstill something has just moved.
+    ...(memory.progress.mark === situation.memory.progress.mark
+      ? []
+      : [pace({ ...situation, memory: { ...situation.memory, progress: memory.progress } }, phase)]),
+  ];
+  return { kind: "again", inSeconds: Math.min(...soonest) };
 }
 
 /** A completion that failed is tried again soon, and until it is known to be over (C20). */

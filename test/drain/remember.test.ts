@@ -269,12 +269,10 @@ describe("when the work ends", () => {
 
   it("a failed cordon is tried again within a second, and an action that is over looked into at once", () => {
     expect(after(firstLook(), { "patch-node": "conflict" }).next).toEqual({ kind: "again", inSeconds: 1 });
-    const quiet = { mark: "", at: NOW - 600 * SECOND };
     const beat = { at: NOW - 200 * SECOND, ok: true };
-    const stuck = observation({
-      pods: read([pod("web", { deleting: true })]),
-      memory: { progress: quiet, beat },
-    });
+    const moving = observation({ pods: read([pod("web", { deleting: true })]), memory: { beat } });
+    const { mark } = after(moving).memory.progress;
+    const stuck = { ...moving, memory: { ...moving.memory, progress: { mark, at: NOW - 600 * SECOND } } };
     expect(after(stuck).next).toMatchObject({ inSeconds: 30 });
     expect(after(stuck, { heartbeat: "no-active-action" }).next).toEqual({ kind: "again", inSeconds: 1 });
     expect(after(stuck, { heartbeat: "throttled" }).next).toEqual({ kind: "again", inSeconds: 5 });
@@ -293,6 +291,20 @@ describe("progress (C37)", () => {
     expect(moved({ pods: read([]) })).toBe(true);
     expect(moved({ pods: read([pod("web")]) })).toBe(true);
     expect(moved({ attachments: read([attachment("vol-1")]), volumes: volumes("vol-1") })).toBe(true);
+  });
+});
+
+describe("after a standstill", () => {
+  it("the next look comes as soon as anything moves", () => {
+    const blocked = observation({
+      pods: read([pod("web", { deleting: true }), pod("api", { deleting: true })]),
+      memory: { beat: { at: NOW, ok: true } },
+    });
+    const { mark } = after(blocked).memory.progress;
+    const still = { ...blocked.memory, progress: { mark, at: NOW - 600 * SECOND } };
+    expect(after({ ...blocked, memory: still }).next).toEqual({ kind: "again", inSeconds: 30 });
+    const moved = { ...blocked, pods: read([pod("api", { deleting: true })]), memory: still };
+    expect(after(moved).next).toEqual({ kind: "again", inSeconds: 2 });
   });
 });
 
