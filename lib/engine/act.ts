@@ -7,6 +7,7 @@ import { buildsOnEssential, isEssential } from "../drain/dependence.ts";
 import type { Failure, Observation } from "../drain/observation.ts";
 import { valueOf } from "../drain/observation.ts";
 import type { ActionResult } from "../drain/results.ts";
+import { isOfInstance } from "../drain/situation.ts";
 import { PortError } from "./errors.ts";
 import type { LifecycleActionRef, Ports } from "./ports.ts";
 
@@ -198,10 +199,13 @@ function refOf({ namespace, name, uid }: PodTarget): PodTarget {
 
 async function recordEvent(
   action: Extract<Action, { kind: "event" }>,
-  { node, memory, at }: Observation,
+  { node, memory, at, task }: Observation,
   { cluster }: Ports,
 ): Promise<Acted> {
-  const target = node.kind === "read" && node.value !== null ? node.value : memory.node;
+  const target = valueOf(node) ?? memory.node;
+  const providerId = valueOf(node)?.providerId;
+  // Another machine has the name by now: it is not its story (I9).
+  if (providerId !== undefined && !isOfInstance(providerId, task.instance)) return {};
   // Without a Node there is nothing to write the Event on; the decision log has the same words.
   if (target === undefined || target.uid === "") return {};
   await cluster.recordEvent({

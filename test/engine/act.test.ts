@@ -327,6 +327,13 @@ describe("an Event", () => {
     expect(world.events.map(({ reason }) => reason)).toEqual(["DrainStarted", "DrainCompleted"]);
   });
 
+  it("is not written on another machine's Node of the name (I9)", async () => {
+    const world = new SmallWorld();
+    const theirs = node({ providerId: "aws:///eu-west-1a/i-0fedcba9876543210" });
+    await act(observation({ node: read(theirs) }), [event("DrainDeadline")], world.ports);
+    expect(world.events).toEqual([]);
+  });
+
   it("is left to the log where there never was a Node", async () => {
     const world = new SmallWorld();
     const nowhere = observation({ node: read(null), memory: { node: { name: NODE, uid: "" } } });
