@@ -7,7 +7,7 @@ import { overOrCalledOff } from "./over.ts";
 import { hasHadTimeToJoin } from "./needs.ts";
 import { workPatch } from "./node-patch.ts";
 import { podName } from "./pods.ts";
-import { type Situation, blockersOf, hasSettled, isWorkOurs, ownOrder } from "./situation.ts";
+import { type Situation, blockersOf, hasSettled, isMachineDown, isWorkOurs, ownOrder } from "./situation.ts";
 import type { LifecycleTask } from "./task.ts";
 import { SECOND } from "./time.ts";
 import { dataVolumes, managedInUse } from "./volumes.ts";
@@ -116,7 +116,7 @@ function handOver(situation: Situation, task: LifecycleTask): Decision | undefin
   const pod = pods.hookPod;
   if (node === undefined || pod === undefined || task.token === undefined || blocking.length === 0)
     return undefined;
-  if (!hasSettled(situation) || !isWorkOurs(situation)) return undefined;
+  if (!hasSettled(situation) || !isWorkOurs(situation) || isMachineDown(situation)) return undefined;
   const handed = memory.handedOver ?? ownOrder(situation)?.handedOver;
   // The patch was made and its delete perhaps not: that same pod, and no successor, is still to be deleted.
   if (handed !== undefined && (handed !== pod.uid || pod.deleting)) return undefined;

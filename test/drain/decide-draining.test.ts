@@ -178,6 +178,10 @@ describe("D10: the hand-over", () => {
     ["it was handed over already, and this is the successor", { memory: { handedOver: "an earlier pod" } }],
     ["the token is unknown", { task: tokenlessTask() }],
     ["the Node is gone", { node: read(null) }],
+    [
+      "EC2 says that the machine is down: the pod may be another machine's, and nothing runs there to unmount (I9)",
+      { instance: read(instance({ state: "stopped" })) },
+    ],
   ])("does not come where %s", (_what, differs) => {
     expect(kinds(decide(handsOver(differs), policy()))).not.toContain("hand-over");
   });
