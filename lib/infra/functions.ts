@@ -1,5 +1,5 @@
 /** The two functions, each with its role, log group and alias. */
-import { Duration, RemovalPolicy } from "aws-cdk-lib";
+import { Annotations, Duration, RemovalPolicy } from "aws-cdk-lib";
 import { Policy, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { AliasOptions, CfnFunction, DurableConfig, IAlias, IVersion } from "aws-cdk-lib/aws-lambda";
 import { Alias, Architecture, LoggingFormat, Runtime } from "aws-cdk-lib/aws-lambda";
@@ -83,6 +83,10 @@ export class AliasedFunction extends Construct {
       currentVersionOptions: { removalPolicy: RemovalPolicy.RETAIN },
       ...(durable === undefined ? {} : { durableConfig: durable }),
     });
+    Annotations.of(this.code).acknowledgeInfo(
+      "aws-lambda:Function.DurableConfig",
+      "The function is durable from its first deployment; none is replaced.",
+    );
     if (vpc !== undefined) this.#putInto(vpc);
     this.code.node.addDependency(policy);
     this.alias = this.#aliasWith({ retryAttempts: props.retryAttempts, maxEventAge: OLDEST_EVENT });
