@@ -1,5 +1,5 @@
 /** One attachment watched, one list read, over an API server that misbehaves in each way that real ones do (H5, H7). */
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ApiConnection } from "../../hook/api-connection.ts";
@@ -76,9 +76,10 @@ describe("waiting for an attachment's end", () => {
     ["ends in order", () => cluster.endWatches("clean")],
     [
       "expires (ERROR event with 410)",
-      () => cluster.tell(NAME, "ERROR", { code: 410, reason: "Expired", message: "too old resource version" }),
+      () =>
+        cluster.tell(NAME, "ERROR", { code: 410, reason: "Expired", message: "too old resource version" }),
     ],
-    ["says something that is no JSON", () => cluster.tell(NAME, "\n{")],
+    ["says something that is no JSON", () => cluster.tellRaw("<html>\n")],
   ])("is done by another watch where the first one %s", async (_, disturb) => {
     const gone = watch();
     await until("it is watched", isWatched);
@@ -126,16 +127,20 @@ describe("the list of a hold", () => {
   const list = () => listAttachmentsOfNode(connection, NODE, over.signal);
 
   it("is read in compressed pages of table rows, and this node's rows are kept (H11)", async () => {
-    for (let index = 0; index < 2_500; index++) cluster.attach(`other-${index}`, { node: `${NODE}-${index}` });
+    for (let index = 0; index < 2_500; index++)
+      cluster.attach(`other-${index}`, { node: `${NODE}-${index}` });
     cluster.attach(NAME, { volume: "pv-1" });
-    expect(await list()).toEqual([{ name: NAME, attacher: "ebs.csi.aws.com", nodeName: NODE, volumeName: "pv-1" }]);
+    expect(await list()).toEqual([
+      { name: NAME, attacher: "ebs.csi.aws.com", nodeName: NODE, volumeName: "pv-1" },
+    ]);
     expect(cluster.asked.map(({ query }) => query.get("limit"))).toEqual(["1000", "1000", "1000"]);
     expect(cluster.asked.every(({ headers }) => headers["accept-encoding"] === "gzip")).toBe(true);
     expect(cluster.connections).toBe(1);
   });
 
   it("fails as `server` where the answer breaks off, compressed or not", async () => {
-    for (let index = 0; index < 1_500; index++) cluster.attach(`a-rather-long-name-of-an-attachment-${index}`);
+    for (let index = 0; index < 1_500; index++)
+      cluster.attach(`a-rather-long-name-of-an-attachment-${index}`);
     cluster.misbehave = (_, response) => {
       response.writeHead(200, { "content-encoding": "gzip" });
       response.end(Buffer.from("1f8b0800000000000003", "hex"));
@@ -159,7 +164,10 @@ describe("a request to the API server", () => {
     await read();
     await writeFile(path.join(folder, "token"), "token-2\n");
     await read();
-    expect(cluster.asked.map(({ headers }) => headers.authorization)).toEqual(["Bearer token-1", "Bearer token-2"]);
+    expect(cluster.asked.map(({ headers }) => headers.authorization)).toEqual([
+      "Bearer token-1",
+      "Bearer token-2",
+    ]);
   });
 
   it("shares one connection with those before it", async () => {
@@ -200,8 +208,14 @@ describe("a request to the API server", () => {
   });
 
   it("fails as `unauthenticated` without a token, and works once there is one", async () => {
-    const other = new ApiConnection(cluster.url, serviceAccount(path.join(folder, "absent")));
-    await expect(other.read({ operation: "getNode", path: "/" })).rejects.toMatchObject({ kind: "unauthenticated" });
+    const late = path.join(folder, "late");
+    const other = new ApiConnection(cluster.url, serviceAccount(late));
+    const ask = () => other.read({ operation: "getNode", path: "/api/v1/nodes/n" });
+    await expect(ask()).rejects.toMatchObject({ kind: "unauthenticated" });
+    await mkdir(late);
+    await writeFile(path.join(late, "token"), "token-3");
+    await expect(ask()).resolves.toBeDefined();
+    other.close();
   });
 
   it("survives that the server has ended the pooled connection", async () => {

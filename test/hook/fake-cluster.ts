@@ -42,7 +42,9 @@ export class FakeCluster {
 
   async start(): Promise<void> {
     this.#server.on("connection", () => (this.connections += 1));
-    await new Promise<void>((resolve) => this.#server.listen(this.url === "" ? 0 : Number(new URL(this.url).port), "127.0.0.1", resolve));
+    await new Promise<void>((resolve) =>
+      this.#server.listen(this.url === "" ? 0 : Number(new URL(this.url).port), "127.0.0.1", resolve),
+    );
     this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
@@ -69,6 +71,11 @@ export class FakeCluster {
     }
   }
 
+  /** Whatever bytes, to all watches. */
+  tellRaw(text: string): void {
+    for (const response of this.#watches.keys()) response.write(text);
+  }
+
   watched(): readonly string[] {
     return [...this.#watches.values()];
   }
@@ -82,7 +89,9 @@ export class FakeCluster {
   }
 
   count(path: string | RegExp): number {
-    return this.asked.filter((asked) => (typeof path === "string" ? asked.path === path : path.test(asked.path))).length;
+    return this.asked.filter((asked) =>
+      typeof path === "string" ? asked.path === path : path.test(asked.path),
+    ).length;
   }
 
   events(): readonly Json[] {
@@ -116,7 +125,10 @@ export class FakeCluster {
     if (path.endsWith("/controllerrevisions")) return send(response, 200, revisionTable(this.revisions));
     if (path.includes("/persistentvolumes/")) {
       const handle = this.handles.get(name);
-      return sendObject(response, handle === undefined ? undefined : { spec: { csi: { driver: DRIVER, volumeHandle: handle } } });
+      return sendObject(
+        response,
+        handle === undefined ? undefined : { spec: { csi: { driver: DRIVER, volumeHandle: handle } } },
+      );
     }
     if (path.includes("/volumeattachments/")) {
       return sendObject(response, this.attachments.has(name) ? { metadata: { name } } : undefined);
@@ -146,7 +158,10 @@ export class FakeCluster {
     const next = start + limit < all.length ? { continue: String(start + limit) } : {};
     const text = JSON.stringify(attachmentTable(rows, { resourceVersion: "7", ...next }));
     const isGzip = text.length > 131_072 && headers["accept-encoding"] === "gzip";
-    response.writeHead(200, { "content-type": "application/json", ...(isGzip ? { "content-encoding": "gzip" } : {}) });
+    response.writeHead(200, {
+      "content-type": "application/json",
+      ...(isGzip ? { "content-encoding": "gzip" } : {}),
+    });
     response.end(isGzip ? gzipSync(text) : text);
   }
 }
@@ -157,7 +172,13 @@ export function attachmentTable(rows: readonly unknown[], metadata: Json = {}): 
     kind: "Table",
     apiVersion: "meta.k8s.io/v1",
     metadata,
-    columnDefinitions: names.map((name) => ({ name, type: "string", format: "", description: `a [${name}] "row"`, priority: 0 })),
+    columnDefinitions: names.map((name) => ({
+      name,
+      type: "string",
+      format: "",
+      description: `a [${name}] "row"`,
+      priority: 0,
+    })),
     rows,
   };
 }
@@ -171,7 +192,10 @@ function revisionTable(hashes: readonly string[]): Json {
     kind: "Table",
     metadata: {},
     columnDefinitions: ["Name", "Controller", "Revision", "Age"].map((name) => ({ name })),
-    rows: [...hashes.map((hash, index) => row(hash, index + 1, "ds-1")), row("other", 99, "another")].toReversed(),
+    rows: [
+      ...hashes.map((hash, index) => row(hash, index + 1, "ds-1")),
+      row("other", 99, "another"),
+    ].toReversed(),
   };
 }
 
@@ -192,12 +216,22 @@ export function nodeObject(change: {
     status: {
       nodeInfo: { bootID: "boot-1" },
       volumesInUse: change.volumesInUse ?? [],
-      conditions: [{ type: "Ready", status: change.message === undefined ? "True" : "False", message: change.message ?? "" }],
+      conditions: [
+        {
+          type: "Ready",
+          status: change.message === undefined ? "True" : "False",
+          message: change.message ?? "",
+        },
+      ],
     },
   };
 }
 
-export function podObject(change: { readonly deleting?: boolean; readonly grace?: number; readonly revision?: string }): Json {
+export function podObject(change: {
+  readonly deleting?: boolean;
+  readonly grace?: number;
+  readonly revision?: string;
+}): Json {
   const deleting = change.deleting ?? true;
   return {
     metadata: {
@@ -212,7 +246,12 @@ export function podObject(change: { readonly deleting?: boolean; readonly grace?
   };
 }
 
-export function send(response: ServerResponse, status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void {
+export function send(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   response.writeHead(status, { "content-type": "application/json", ...headers });
   response.end(JSON.stringify(body));
 }

@@ -25,7 +25,9 @@ async function answer(stopping: Promise<readonly HoldEnd[]> = stage.stopPod()): 
 }
 
 /** Begins a hold of a cordoned node with two volumes, and waits until both are watched. */
-async function holding(node: Parameters<typeof nodeObject>[0] = { cordoned: true }): Promise<{ readonly stopping: Promise<readonly HoldEnd[]> }> {
+async function holding(
+  node: Parameters<typeof nodeObject>[0] = { cordoned: true },
+): Promise<{ readonly stopping: Promise<readonly HoldEnd[]> }> {
   const { cluster } = stage;
   cluster.node = nodeObject({ volumesInUse: [ONE.inUse, TWO.inUse], ...node });
   cluster.attach(ONE.name);
@@ -154,7 +156,9 @@ describe("a hook on a node that goes away (H2)", () => {
 
   it("lets go when it is uncordoned, or when `work` is withdrawn (H6)", async () => {
     const { stopping: uncordoned } = await holding();
-    await until("it holds", () => stage.log.some(({ message, rule }) => message === "holding" && rule === "H5"));
+    await until("it holds", () =>
+      stage.log.some(({ message, rule }) => message === "holding" && rule === "H5"),
+    );
     stage.cluster.node = nodeObject({});
     expect(await answer(uncordoned)).toMatchObject({ rule: "H6", detached: false });
     await new Promise((resolve) => setTimeout(resolve, 300));
@@ -203,7 +207,9 @@ describe("a hook whose API server is in trouble (H7)", () => {
     expect(await isSettled(stopping)).toBe(false);
     stage.cluster.misbehave = () => false;
     expect(await answer(stopping)).toMatchObject({ rule: "H5", detached: true });
-    const troubles = stage.log.filter(({ message, operation }) => message === "API trouble" && operation === "getNode");
+    const troubles = stage.log.filter(
+      ({ message, operation }) => message === "API trouble" && operation === "getNode",
+    );
     expect(troubles).toHaveLength(1);
   });
 
@@ -239,9 +245,16 @@ describe("a hook whose API server is in trouble (H7)", () => {
     stage.cluster.node = nodeObject({ cordoned: true });
     for (let index = 0; index < 1_500; index++) stage.cluster.attach(`other-${index}`, { node: "another" });
     stage.cluster.misbehave = (asked, response) =>
-      asked.query.get("continue") !== null && expired++ === 0 && refuse(response, 410, "the provided continue parameter is too old");
+      asked.query.get("continue") !== null &&
+      expired++ === 0 &&
+      refuse(response, 410, "the provided continue parameter is too old");
     expect(await answer()).toMatchObject({ rule: "H5", detached: true });
-    expect(stage.cluster.asked.filter(isList).map(({ query }) => query.get("continue"))).toEqual([null, "1000", null, "1000"]);
+    expect(stage.cluster.asked.filter(isList).map(({ query }) => query.get("continue"))).toEqual([
+      null,
+      "1000",
+      null,
+      "1000",
+    ]);
   });
 
   it("does not take half a list, or something else, for a list in which nothing is attached", async () => {
@@ -263,7 +276,9 @@ describe("a hook's report (H10)", () => {
     const { stopping } = await holding();
     for (const { name } of [ONE, TWO]) stage.cluster.detach(name);
     await answer(stopping);
-    expect(stage.log.filter(({ message }) => message === "answer")).toMatchObject([{ rule: "H5", attachments: 2 }]);
+    expect(stage.log.filter(({ message }) => message === "answer")).toMatchObject([
+      { rule: "H5", attachments: 2 },
+    ]);
     expect(stage.cluster.events()).toMatchObject([
       { reason: "VolumesDetached", type: "Normal", involvedObject: { kind: "Node", uid: "node-uid" } },
     ]);
