@@ -61,7 +61,12 @@ function main(settings: HookSettings): void {
     const { address, port } = server.address() as AddressInfo;
     log("info", "listening", { address, port });
   });
-  process.once("SIGTERM", () => endAfterHolds(hook, () => log("info", "ended")));
+  // On, not once: a second signal must not end a hold by the signal's default.
+  let isEnding = false;
+  process.on("SIGTERM", () => {
+    if (!isEnding) endAfterHolds(hook, () => log("info", "ended"));
+    isEnding = true;
+  });
 }
 
 /** A hold that is under way goes on (C32): whoever stopped this container too early must not end the others' wait. */
