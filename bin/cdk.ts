@@ -12,9 +12,7 @@ const app = new App();
 const file: unknown = app.node.tryGetContext("config");
 
 try {
-  // JSON is YAML too.
-  const raw: unknown =
-    typeof file === "string" ? parse(readFileSync(file, "utf8")) : app.node.tryGetContext(PRODUCT);
+  const raw = typeof file === "string" ? read(file) : (app.node.tryGetContext(PRODUCT) as unknown);
   const reading = readDeployment(raw);
   if (reading.kind === "invalid") throw new SettingsError(reading.problems);
   new EbsDrainStack(app, reading.settings);
@@ -24,4 +22,13 @@ try {
   const where = typeof file === "string" ? file : "the context of cdk.json";
   console.error(`${where} is not usable:\n${error.problems.map(lineOf).join("\n")}`);
   process.exit(1);
+}
+
+/** JSON is YAML too. Throws SettingsError. */
+function read(path: string): unknown {
+  try {
+    return parse(readFileSync(path, "utf8"));
+  } catch (error) {
+    throw new SettingsError([{ path: "", problem: error instanceof Error ? error.message : String(error) }]);
+  }
 }

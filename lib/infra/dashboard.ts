@@ -17,9 +17,8 @@ const MINUTES = 5;
 /** The last look of each work; a work whose last look is over says so in `next`. */
 const NOW: readonly string[] = [
   "filter message = 'look'",
-  "sort @timestamp asc",
-  "stats latest(@timestamp) as at, latest(node) as onNode, latest(phase) as inPhase, latest(reason) as why, latest(next) as then, latest(blocking.0) as blockedBy, latest(waitingFor.0) as waitsFor by cluster, group, work",
-  "sort at desc",
+  "stats latest(@timestamp) as lastLook, latest(node) as onNode, latest(phase) as inPhase, latest(reason) as why, latest(next) as nextLook, latest(blocking.0) as blockedBy, latest(waitingFor.0) as waitsFor by cluster, group, work",
+  "sort lastLook desc",
   "limit 50",
 ];
 

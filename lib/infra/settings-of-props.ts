@@ -23,6 +23,12 @@ export interface FunctionSettings {
 
 /** Lambda takes 4 KB for all of a function's variables, and ours are not alone. */
 const LONGEST_TEXT = 3_584;
+/** All policies of a role have 10,240 characters together; this many are for the groups' ARNs … */
+const LONGEST_ARNS = 8_000;
+/** … each of which takes these beside the name. */
+const ARN_LENGTH = 100;
+/** Of a group whose name CloudFormation makes. */
+const MADE_NAME_LENGTH = 64;
 
 /** Throws SettingsError. */
 export function settingsOf(props: Pick<EbsDrainProps, "clusters" | "policy">): FunctionSettings {
@@ -30,8 +36,8 @@ export function settingsOf(props: Pick<EbsDrainProps, "clusters" | "policy">): F
   const text = { clusters, ...(props.policy === undefined ? {} : { policy: props.policy }) };
   const reading = readSettings({ ...text, clusters: clusters.map(withStandIns) });
   if (reading.kind === "invalid") throw new SettingsError(reading.problems);
-  const length = Buffer.byteLength(JSON.stringify(text));
-  if (length > LONGEST_TEXT) throw new SettingsError([tooLong(length)]);
+  const problems = [...findTooLong(text), ...findTooMany(clusters.flatMap(({ groups }) => groups))];
+  if (problems.length > 0) throw new SettingsError(problems);
   return { settings: { ...reading.settings, clusters }, text };
 }
 
@@ -51,11 +57,27 @@ function withStandIns(cluster: DrainedCluster, index: number): object {
   };
 }
 
-function tooLong(length: number): Problem {
-  return {
-    path: "clusters",
-    problem: `expected at most ${LONGEST_TEXT} bytes of JSON in all, because Lambda takes no longer environment, got ${length}. Leave out endpoint and certificateAuthority to have EKS asked, or divide the clusters among deployments.`,
-  };
+function findTooLong(text: object): readonly Problem[] {
+  const length = Buffer.byteLength(JSON.stringify(text));
+  if (length <= LONGEST_TEXT) return [];
+  return [
+    {
+      path: "clusters",
+      problem: `expected at most ${LONGEST_TEXT} bytes of JSON in all, because Lambda takes no longer environment, got ${length}. Leave out endpoint and certificateAuthority to have EKS asked, or divide the clusters among deployments.`,
+    },
+  ];
+}
+
+function findTooMany(groups: readonly string[]): readonly Problem[] {
+  const lengths = groups.map((name) => (Token.isUnresolved(name) ? MADE_NAME_LENGTH : name.length));
+  const length = lengths.reduce((sum, each) => sum + each + ARN_LENGTH, 0);
+  if (length <= LONGEST_ARNS) return [];
+  return [
+    {
+      path: "clusters",
+      problem: `expected fewer than these ${groups.length} groups: IAM takes about ${LONGEST_ARNS} characters of their ARNs in a role, and they have ${length}. Divide the clusters among deployments.`,
+    },
+  ];
 }
 
 export function lineOf({ path, problem }: Problem): string {

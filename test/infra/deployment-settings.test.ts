@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -87,22 +87,35 @@ describe("a deployment's configuration", () => {
   );
 });
 
+/** Runs the app, which has to fail before it makes anything. */
+async function refusal(config: string): Promise<string> {
+  const outdir = `${config}.out`;
+  const ran = promisify(execFile)(process.execPath, ["bin/cdk.ts"], {
+    cwd: PROJECT,
+    env: { CDK_CONTEXT_JSON: JSON.stringify({ config }), CDK_OUTDIR: outdir },
+  });
+  const { code, stdout, stderr } = await ran.then(
+    () => ({ code: 0, stdout: "", stderr: "" }),
+    (error: { code: number; stdout: string; stderr: string }) => error,
+  );
+  expect({ code, stdout, made: existsSync(join(outdir, "manifest.json")) }).toEqual({
+    code: 1,
+    stdout: "",
+    made: false,
+  });
+  return stderr;
+}
+
 describe("the app", () => {
-  it("names the file and every problem in it with its path, and makes nothing", async () => {
+  it("names the file and every problem in it with its path, or why it cannot be read, and makes nothing", async () => {
     const file = join(folder, "deployment.yaml");
     writeFileSync(file, "clusters: [{ name: blue, groups: [] }]\nmonitoring: on\n");
 
-    const ran = promisify(execFile)(process.execPath, ["bin/cdk.ts"], {
-      cwd: PROJECT,
-      env: { CDK_CONTEXT_JSON: JSON.stringify({ config: file }), CDK_OUTDIR: join(folder, "out") },
-    });
+    const [wrong, missing] = await Promise.all([refusal(file), refusal(join(folder, "nowhere.yaml"))]);
 
-    await expect(ran).rejects.toMatchObject({
-      code: 1,
-      stdout: "",
-      stderr: expect.stringMatching(
-        /^.*deployment\.yaml is not usable:\n- clusters\[0\]\.groups: .+\n- monitoring: .+\n$/,
-      ),
-    });
+    expect(wrong).toMatch(
+      /^.*deployment\.yaml is not usable:\n- clusters\[0\]\.groups: .+\n- monitoring: .+\n$/,
+    );
+    expect(missing).toMatch(/^.*nowhere\.yaml is not usable:\n- ENOENT.+\n$/);
   });
 });

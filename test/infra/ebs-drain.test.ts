@@ -284,4 +284,32 @@ describe("settings that the functions would refuse", () => {
 
     expect(() => templateOf({ clusters })).toThrow("Leave out endpoint and certificateAuthority");
   });
+
+  it("include more groups than a role's policies can name", () => {
+    const groups = Array.from({ length: 90 }, (_, index) => `workers-${index}`);
+
+    expect(() => templateOf({ clusters: [{ name: "blue", groups }] })).toThrow(
+      "expected fewer than these 90 groups",
+    );
+  });
+
+  it("do not include as many groups as a role's policies can name", () => {
+    const groups = Array.from({ length: 70 }, (_, index) => `workers-${index}`);
+    const policies = Object.values(
+      resourcesOf(templateOf({ clusters: [{ name: "blue", groups }] }), "AWS::IAM::Policy"),
+    ).map(({ Properties }) => JSON.stringify(textOf(Properties["PolicyDocument"])).length);
+
+    expect(Math.max(...policies)).toBeGreaterThan(6_000);
+    expect(Math.max(...policies)).toBeLessThan(9_500);
+  });
 });
+
+/** A document as CloudFormation makes it: references joined into text of their longest. */
+function textOf(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(textOf);
+  const join = (value as Record<string, unknown>)["Fn::Join"];
+  if (Array.isArray(join)) return (join[1] as readonly unknown[]).map(textOf).join("");
+  if ("Ref" in value) return "aws-us-gov";
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, textOf(inner)]));
+}

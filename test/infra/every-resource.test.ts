@@ -8,10 +8,8 @@ import { CLUSTERS, appWithoutBundles, onCall, resourcesOf, stackIn, templateOf }
 
 const VPC = { subnetIds: ["subnet-0a1b2c3d"], securityGroupIds: ["sg-0a1b2c3d"] };
 const SHAPES: readonly (readonly [string, Partial<EbsDrainProps>])[] = [
-  ["as it is", {}],
-  ["in a VPC", { vpc: VPC }],
-  ["with one cluster that EKS is asked for", { clusters: [CLUSTERS[0]] }],
-  ["with one cluster that is given whole", { clusters: [CLUSTERS[1]], policy: { maxDuration: 600 } }],
+  ["of two clusters in a VPC", { vpc: VPC }],
+  ["of one cluster whose address is given", { clusters: [CLUSTERS[1]], policy: { maxDuration: 600 } }],
 ];
 
 function violationsOf(change: Partial<EbsDrainProps>): readonly string[] {
