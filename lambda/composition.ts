@@ -14,8 +14,8 @@ import { look } from "../lib/engine/look.ts";
 import type { TelemetryOptions } from "../lib/telemetry/metrics.ts";
 import { createTelemetry, telemetryOf } from "../lib/telemetry/metrics.ts";
 import { ClusterPorts } from "./cluster-ports.ts";
-import type { DispatchHandlerDeps } from "./dispatch.ts";
-import type { DrainDeps } from "./drain.ts";
+import type { DispatchHandlerDeps } from "./dispatch-handler.ts";
+import type { DrainDeps } from "./drain-handler.ts";
 import type { Variables } from "./environment.ts";
 import { readDispatchEnvironment, readDrainEnvironment } from "./environment.ts";
 

@@ -12,29 +12,9 @@
  * - "Already started" comes for the same name with another payload, also when the first execution has long ended. It is success.
  * - Retries are configured on the alias that the rules invoke; on the function alone they hold for $LATEST only.
  */
-import type { Settings } from "../lib/drain/settings.ts";
-import type { Here } from "../lib/drain/signal.ts";
-import type { DispatchResult } from "../lib/engine/dispatch.ts";
-import { dispatch } from "../lib/engine/dispatch.ts";
-import { ForeignInstances } from "../lib/engine/foreign-instances.ts";
-import type { Ec2Port } from "../lib/engine/ports.ts";
-import type { SweepDeps } from "../lib/engine/sweep.ts";
-import { sweep } from "../lib/engine/sweep.ts";
 import { composeDispatch } from "./composition.ts";
-
-export interface DispatchHandlerDeps extends SweepDeps {
-  readonly settings: Settings;
-  readonly here: Here;
-  readonly ec2: Pick<Ec2Port, "describeInstance" | "describeInstances">;
-}
-
-export type DispatchHandler = (event: unknown) => Promise<DispatchResult>;
-
-/** The handler over these ports. It remembers foreign instances between events. */
-export function createDispatchHandler(deps: DispatchHandlerDeps): DispatchHandler {
-  const foreign = new ForeignInstances(deps.now);
-  return (event) => dispatch(event, { ...deps, foreign, sweep: () => sweep(deps) });
-}
+import type { DispatchHandler } from "./dispatch-handler.ts";
+import { createDispatchHandler } from "./dispatch-handler.ts";
 
 let composed: DispatchHandler | undefined;
 

@@ -2,9 +2,9 @@
  * The deployed handlers' own code in an embedded world: simulated EC2, Auto Scaling, EventBridge, Kubernetes and Lambda's durable
  * executions, all in virtual time.
  */
-import { createDispatchHandler } from "../../lambda/dispatch.ts";
-import type { DispatchHandler } from "../../lambda/dispatch.ts";
-import { createDrainHandler } from "../../lambda/drain.ts";
+import { createDispatchHandler } from "../../lambda/dispatch-handler.ts";
+import type { DispatchHandler } from "../../lambda/dispatch-handler.ts";
+import { createDrainHandler } from "../../lambda/drain-handler.ts";
 import type { Policy } from "../drain/policy.ts";
 import { DEFAULT_POLICY } from "../drain/policy.ts";
 import type { Settings } from "../drain/settings.ts";

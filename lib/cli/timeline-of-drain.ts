@@ -138,6 +138,7 @@ function sayOf(
     }
     case "confirming":
       return agrees === undefined ? undefined : said(`nothing blocks: one more look must agree${rule}`);
+    case "awaiting-ec2":
     case "proving-death":
       return said(`${shortened(text.split(";")[0] ?? text)}${rule}`);
     case "blind":

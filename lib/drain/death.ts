@@ -12,6 +12,12 @@ export function isDown(situation: Situation): boolean {
   return state === "terminated" || state === "stopped";
 }
 
+/** On its way to stopped or terminated, which it will be within a minute as a rule. */
+export function isEnding(situation: Situation): boolean {
+  const state = valueOf(situation.observation.instance)?.state;
+  return state === "shutting-down" || state === "stopping";
+}
+
 /** EC2's reason for a spot instance that was stopped by its interruption, and for one that was hibernated alike. */
 const SPOT_SHUTDOWN = "Server.SpotInstanceShutdown";
 

@@ -71,6 +71,7 @@ export type Phase =
   | "detaching"
   | "confirming"
   | "proving-death"
+  | "awaiting-ec2"
   | "forcing-off"
   | "blind"
   | "ending";

@@ -1,6 +1,6 @@
 /** D14: the instance went first. Its volumes are freed as soon as the machine is proved dead, and nothing before that. */
 import type { Action, Decision, VolumeVerdict } from "./decision.ts";
-import { isAdopted, isDown, isHibernated, isLeaseAlive, missingProofs } from "./death.ts";
+import { isAdopted, isDown, isEnding, isHibernated, isLeaseAlive, missingProofs } from "./death.ts";
 import { end, eventOnce, listed, lookAgain } from "./drafting.ts";
 import type { InstanceView } from "./machine.ts";
 import { outOfServicePatch, outOfServiceValue, untaintPatch } from "./node-patch.ts";
@@ -142,8 +142,9 @@ function notProved(situation: Situation, missing: readonly string[]): Decision {
         { type: "Warning" },
       )
     : [];
+  const isEc2Awaited = missing.length === 1 && isEnding(situation);
   return lookAgain(situation, {
-    phase: "proving-death",
+    phase: isEc2Awaited ? "awaiting-ec2" : "proving-death",
     rules: ["D14", "I9"],
     reason: `not proved dead, nothing is forced: ${missing.join("; ")}`,
     actions: [

@@ -11,6 +11,7 @@ const QUICK: Readonly<Record<Phase, number>> = {
   detaching: 1,
   confirming: 1,
   "proving-death": 5,
+  "awaiting-ec2": 2,
   "forcing-off": 5,
   blind: 1,
   ending: 1,
@@ -18,7 +19,11 @@ const QUICK: Readonly<Record<Phase, number>> = {
 const SLOWEST = 30;
 /** Nothing moved for this many seconds adds one second to the interval: 30 s after five minutes. */
 const QUIET_PER_SECOND = 10;
-/** I12: EC2 is asked in each look of the gone work, so its looks are this far apart at least, and twice as far where one fails. */
+/**
+ * I12: EC2 is asked in each look of the gone work, so its looks are this far apart at least, and twice as far where one fails. Only
+ * where EC2's last word is all that lacks are they closer: the cloud controller deletes the Node within seconds of it, and nothing
+ * can be freed at once after that (decision 0011).
+ */
 const DEATH_INTERVAL = 5;
 /** I6 allows 1,000 looks: after the first quick ones the rest are spread over what is left of the time. */
 const QUICK_LOOKS = 200;

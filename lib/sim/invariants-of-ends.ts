@@ -140,10 +140,12 @@ export function checkLeftovers({ world, executions }: Watched): readonly Violati
     if (!isInService || !isRunning || isOpen) return [];
     const taint = outOfServiceValue(node);
     const work = readWork(node);
-    if (work.kind !== "none")
-      return [{ invariant: "I8", at, text: `${work.kind} work is left on ${node.name}` }];
-    return taint !== undefined && machineOf(taint) !== undefined
-      ? [{ invariant: "I8", at, text: `our taint is left on ${node.name}` }]
-      : [];
+    const left = [
+      ...(work.kind === "none" ? [] : [`${work.kind} work`]),
+      ...(taint !== undefined && machineOf(taint) !== undefined ? ["our taint"] : []),
+      // Nobody else cordons in these worlds.
+      ...(node.unschedulable ? ["the cordon"] : []),
+    ];
+    return left.map((what) => ({ invariant: "I8", at, text: `${what} is left on ${node.name}` }));
   });
 }

@@ -4,9 +4,9 @@
  */
 import { AutoScalingClient } from "@aws-sdk/client-auto-scaling";
 import { EC2Client } from "@aws-sdk/client-ec2";
-import { createDispatchHandler } from "../../lambda/dispatch.ts";
-import type { DispatchHandler } from "../../lambda/dispatch.ts";
-import { createDrainHandler } from "../../lambda/drain.ts";
+import { createDispatchHandler } from "../../lambda/dispatch-handler.ts";
+import type { DispatchHandler } from "../../lambda/dispatch-handler.ts";
+import { createDrainHandler } from "../../lambda/drain-handler.ts";
 import { createAutoScalingPort } from "../../lib/aws/auto-scaling.ts";
 import { CLIENT_SETTINGS } from "../../lib/aws/clients.ts";
 import { createEc2Port } from "../../lib/aws/ec2.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { DispatchHandlerDeps } from "../../lambda/dispatch.ts";
-import { createDispatchHandler, handler } from "../../lambda/dispatch.ts";
+import type { DispatchHandlerDeps } from "../../lambda/dispatch-handler.ts";
+import { createDispatchHandler } from "../../lambda/dispatch-handler.ts";
+import { handler } from "../../lambda/dispatch.ts";
 import { DEFAULT_POLICY } from "../../lib/drain/policy.ts";
 import { Recorder } from "../engine/recorder.ts";
 

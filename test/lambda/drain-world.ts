@@ -10,7 +10,7 @@ import type { Ports } from "../../lib/engine/ports.ts";
 import { VirtualClock } from "../../lib/sim/clock.ts";
 import type { DurableBackendOptions, ExecutionReport } from "../../lib/sim/durable-backend.ts";
 import { DurableBackend } from "../../lib/sim/durable-backend.ts";
-import { createDrainHandler } from "../../lambda/drain.ts";
+import { createDrainHandler } from "../../lambda/drain-handler.ts";
 import { Recorder } from "../engine/recorder.ts";
 import { quietDecision } from "../telemetry/quiet-look.ts";
 

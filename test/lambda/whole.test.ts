@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createDispatchHandler } from "../../lambda/dispatch.ts";
-import { createDrainHandler } from "../../lambda/drain.ts";
+import { createDispatchHandler } from "../../lambda/dispatch-handler.ts";
+import { createDrainHandler } from "../../lambda/drain-handler.ts";
 import { DEFAULT_POLICY } from "../../lib/drain/policy.ts";
 import type { Settings } from "../../lib/drain/settings.ts";
 import { MINUTE } from "../../lib/drain/time.ts";

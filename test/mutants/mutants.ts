@@ -122,9 +122,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     rule: "D15",
     what: "the cordon of a machine back in service stays",
-    file: "lib/drain/withdrawing.ts",
-    from: 'return { kind: "patch-node", purpose: "withdraw", patch };',
-    to: 'return { kind: "patch-node", purpose: "withdraw", patch: patch.slice(0, 1) };',
+    file: "lib/drain/node-patch.ts",
+    from: "...(what.uncordon && node.unschedulable",
+    to: "...(what.uncordon && !node.unschedulable",
   },
   {
     rule: "D18",
