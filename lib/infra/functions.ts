@@ -3,6 +3,7 @@ import { Annotations, Duration, RemovalPolicy } from "aws-cdk-lib";
 import { Policy, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { AliasOptions, CfnFunction, DurableConfig, IAlias, IVersion } from "aws-cdk-lib/aws-lambda";
 import { Alias, Architecture, LoggingFormat, Runtime } from "aws-cdk-lib/aws-lambda";
+import type { NodejsFunctionProps } from "aws-cdk-lib/aws-lambda-nodejs";
 import { NodejsFunction } from "aws-cdk-lib/aws-lambda-nodejs";
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import type { IQueue } from "aws-cdk-lib/aws-sqs";
@@ -54,7 +55,7 @@ export class AliasedFunction extends Construct {
 
   constructor(scope: Construct, id: string, props: FunctionProps) {
     super(scope, id);
-    const { source, durable, vpc } = props;
+    const { durable, vpc } = props;
     const logGroup = new LogGroup(this, "Logs", {
       retention: RetentionDays.ONE_MONTH,
       removalPolicy: RemovalPolicy.DESTROY,
@@ -63,32 +64,9 @@ export class AliasedFunction extends Construct {
     const policy = new Policy(this, "Policy", { roles: [this.role] });
     allow(policy, logGrant(logGroup));
     for (const grant of [...props.grants, ...(vpc === undefined ? [] : [VPC_GRANT])]) allow(policy, grant);
-    this.code = new NodejsFunction(this, "Code", {
-      entry: entryOf(source),
-      handler: "handler",
-      runtime: Runtime.NODEJS_24_X,
-      architecture: Architecture.ARM_64,
-      projectRoot: PROJECT,
-      depsLockFilePath: `${PROJECT}package-lock.json`,
-      bundling: BUNDLING,
-      role: this.role,
-      timeout: TIMEOUT,
-      memorySize: MEMORY,
-      environment: { ...props.environment, NODE_OPTIONS: "--enable-source-maps" },
-      logGroup,
-      // Our own lines are JSON and stay as they are; this makes Lambda's the same.
-      loggingFormat: LoggingFormat.JSON,
-      deadLetterQueue: props.deadLetters,
-      // A running execution stays on the version it began with.
-      currentVersionOptions: { removalPolicy: RemovalPolicy.RETAIN },
-      ...(durable === undefined ? {} : { durableConfig: durable }),
-    });
-    Annotations.of(this.code).acknowledgeInfo(
-      "aws-lambda:Function.DurableConfig",
-      "The function is durable from its first deployment; none is replaced.",
-    );
-    if (vpc !== undefined) this.#putInto(vpc);
+    this.code = new NodejsFunction(this, "Code", { ...codeOf(props), role: this.role, logGroup });
     this.code.node.addDependency(policy);
+    if (vpc !== undefined) this.#putInto(vpc);
     this.alias = this.#aliasWith({ retryAttempts: props.retryAttempts, maxEventAge: OLDEST_EVENT });
     if (durable !== undefined) this.#allowCheckpoints();
   }
@@ -108,6 +86,10 @@ export class AliasedFunction extends Construct {
 
   /** A policy of its own: it names the function, which waits for its other policy. */
   #allowCheckpoints(): void {
+    Annotations.of(this.code).acknowledgeInfo(
+      "aws-lambda:Function.DurableConfig",
+      "The function is durable from its first deployment; none is replaced.",
+    );
     const policy = new Policy(this, "Checkpoints", { roles: [this.role] });
     allow(policy, {
       actions: ["lambda:CheckpointDurableExecution", "lambda:GetDurableExecutionState"],
@@ -116,6 +98,27 @@ export class AliasedFunction extends Construct {
     });
     this.alias.node.addDependency(policy);
   }
+}
+
+function codeOf({ source, environment, deadLetters, durable }: FunctionProps): NodejsFunctionProps {
+  return {
+    entry: entryOf(source),
+    handler: "handler",
+    runtime: Runtime.NODEJS_24_X,
+    architecture: Architecture.ARM_64,
+    projectRoot: PROJECT,
+    depsLockFilePath: `${PROJECT}package-lock.json`,
+    bundling: BUNDLING,
+    timeout: TIMEOUT,
+    memorySize: MEMORY,
+    environment: { ...environment, NODE_OPTIONS: "--enable-source-maps" },
+    // Our own lines are JSON and stay as they are; this makes Lambda's the same.
+    loggingFormat: LoggingFormat.JSON,
+    deadLetterQueue: deadLetters,
+    // A running execution stays on the version it began with.
+    currentVersionOptions: { removalPolicy: RemovalPolicy.RETAIN },
+    ...(durable === undefined ? {} : { durableConfig: durable }),
+  };
 }
 
 function logGrant(logGroup: LogGroup): Grant {
