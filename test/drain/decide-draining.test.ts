@@ -140,6 +140,30 @@ function handsOver(differs: Differs = {}): Observation {
   });
 }
 
+describe("what a look says while it waits", () => {
+  it("names each pod with what holds it", () => {
+    const evictions = {
+      ...blocked("web", "shop/web-pdb"),
+      ...evicted("api", { outcome: "failed" }),
+      ...evicted("old", { outcome: "left" }),
+    };
+    const pods = read([pod("web"), pod("api"), pod("old"), pod("new"), pod("end", { deleting: true })]);
+    expect(decide(observation({ pods, memory: { evictions } }), policy()).waitingFor).toEqual([
+      "pod shop/web (PodDisruptionBudget shop/web-pdb)",
+      "pod shop/api (eviction failed, asked again)",
+      "pod shop/old (its namespace is terminating)",
+      "pod shop/new",
+      "pod shop/end (terminating)",
+    ]);
+  });
+
+  it("tells waiting for volumes from waiting for both sources to agree", () => {
+    const waiting = observation({ attachments: read([attachment("vol-1")]), volumes: volumes("vol-1") });
+    expect(decide(waiting, policy())).toMatchObject({ phase: "detaching", rules: ["D11"] });
+    expect(decide(observation(), policy())).toMatchObject({ phase: "confirming", rules: ["D12"] });
+  });
+});
+
 describe("D10: the hand-over", () => {
   it("writes the CSI pod's uid and the token, and deletes that pod", () => {
     const decision = decide(handsOver(), policy());
@@ -263,6 +287,7 @@ describe("D13: the deadline", () => {
   it.each<[number, readonly string[], readonly string[]]>([
     [59, [], []],
     [60, [], ["DrainDeadlineNear", "DeadlinesNear"]],
+    [59.5, [], ["DrainDeadlineNear", "DeadlinesNear"]],
     [61, ["DrainDeadlineNear/50"], []],
     [108, ["DrainDeadlineNear/50"], ["DrainDeadlineNear", "DeadlinesNear"]],
     [110, ["DrainDeadlineNear/50", "DrainDeadlineNear/90"], []],
@@ -429,6 +454,15 @@ describe("D2, D3, D15: the action is over", () => {
   it("and the machine is in service, but its Node cannot be read: the work goes on until it can", () => {
     const unread = over("InService", { node: failed("kubernetes.getNode") });
     expect(decide(unread, policy()).next.kind).toBe("again");
+  });
+
+  it.each<[string, Differs]>([
+    ["its pods cannot be read", { pods: failed("kubernetes.listPodsOnNode") }],
+    ["its boot cannot be verified", { node: read(node({ bootId: "boot-2" })), csiNode: failed("x") }],
+  ])("and the machine is in service, but %s: nothing is taken back yet", (_what, differs) => {
+    const decision = decide(over("InService", differs), policy());
+    expect(decision.next.kind).toBe("again");
+    expect(kinds(decision)).toEqual([]);
   });
 
   it("and the machine is in service without anything of ours: nothing is written", () => {

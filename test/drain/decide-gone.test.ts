@@ -221,6 +221,23 @@ describe("D14: with one proof missing, nothing is touched", () => {
   });
 });
 
+describe("the taint's time", () => {
+  it("counts from the first time that it was set, however often its pods are removed", () => {
+    const seen = deadMachine({ node: read(tainted()), memory: forced(30) });
+    const decision = decide(seen, policy());
+    const results = decision.actions.map((action) => ({ action }));
+    expect(remember(seen, decision, results, policy()).memory.taintedAt).toBe(NOW - 30 * SECOND);
+  });
+
+  it("does not begin where the taint could not be set", () => {
+    const seen = deadMachine();
+    const decision = decide(seen, policy());
+    const failure = { operation: "x", cause: "conflict", message: "x" };
+    const results = decision.actions.map((action) => ({ action, failure }));
+    expect(remember(seen, decision, results, policy()).memory.taintedAt).toBeUndefined();
+  });
+});
+
 describe("the Lease's silence", () => {
   it("counts from when its answer was there, not from the look's beginning", () => {
     const dead = deadMachine({ leaseAt: NOW + 8 * SECOND });
@@ -292,6 +309,16 @@ describe("D14: how the work ends", () => {
   it("at once where nothing of the machine is left (D3)", () => {
     const decision = decide(deadMachine({ attachments: read([]) }), policy());
     expect(decision.next).toMatchObject({ kind: "done", outcome: "freed" });
+  });
+
+  it("tells of volumes that it freed, and of none where nothing was forced", () => {
+    const told = (remembered: Partial<Memory>): readonly string[] =>
+      decide(
+        deadMachine({ attachments: read([]), node: read(tainted()), memory: remembered }),
+        policy(),
+      ).actions.flatMap((action) => (action.kind === "event" ? [action.reason] : []));
+    expect(told(forced(10))).toEqual(["VolumesDetached"]);
+    expect(told({})).toEqual([]);
   });
 
   it.each<[string, Differs]>([

@@ -89,6 +89,13 @@ describe("the pace of looks", () => {
     expect(needsBeat(situation)).toBe(true);
   });
 
+  it("is at most a quarter of the heartbeat time-out (D6)", () => {
+    expect(paceOf("evicting", { memory: quietFor(600) }, { heartbeatTimeout: 60 })).toBe(15);
+    const bare = read(untouchedNode());
+    const long = { maxDuration: 48 * 3_600, heartbeatTimeout: 1_800 };
+    expect(paceOf("evicting", { node: bare, memory: { ...quietFor(600), looks: 600 } }, long)).toBe(450);
+  });
+
   it("tries a failed beat again within seconds, and not faster than I6's looks last", () => {
     const brokenBeat = { ...quietFor(600), beat: { at: NOW, ok: false } };
     expect(paceOf("evicting", { memory: brokenBeat })).toBe(5);

@@ -78,6 +78,13 @@ describe("finding the Node (C10)", () => {
     expect(world.counts()["kubernetes.listNodes"]).toBe(1);
   });
 
+  it("lists no Nodes for a Node that it knows and that has vanished (C8)", async () => {
+    const { world, remembered } = known();
+    world.nodes.clear();
+    await see(world, lifecycleTask(), remembered);
+    expect(world.counts()).not.toHaveProperty("kubernetes.listNodes");
+  });
+
   it("does not spend the list on a machine that may still be booting", async () => {
     const world = new SmallWorld();
     world.nodes.clear();
@@ -154,6 +161,7 @@ describe("what a look reads", () => {
     world.pods = [pod("database", { claims: ["data"] })];
     world.attach("vol-1", "data");
     const first = await see(world, lifecycleTask(), remembered);
+    expect(world.counts()).toMatchObject({ "kubernetes.getClaim": 1, "kubernetes.getVolume": 1 });
     const since = world.calls.length;
     await see(world, lifecycleTask(), { ...remembered, claims: first.claims, volumes: first.volumes });
     expect(world.counts(since)).not.toHaveProperty("kubernetes.getClaim");
@@ -170,6 +178,22 @@ describe("what a look reads", () => {
       expect((await see(world, lifecycleTask(), remembered)).attachments).toMatchObject({ kind: "failed" });
     },
   );
+
+  it("looks for the attachment of every volume ever attached here while two looks agree", async () => {
+    const { world, remembered } = known({ handles: ["vol-1"] });
+    world.attach("vol-1", "data");
+    world.changeNode(() => ({ volumesInUse: [] }));
+    expect((await see(world, lifecycleTask(), remembered)).attachments).toEqual({ kind: "read", value: [] });
+    const agreeing = await see(world, lifecycleTask(), { ...remembered, agreed: "D12" });
+    expect(agreeing.attachments).toMatchObject({ value: [{ name: NAME }] });
+  });
+
+  it("asks EC2 for no volumes once the action is over (I12)", async () => {
+    const { world, remembered } = known({ action: "over", agreed: "D12" });
+    const seen = await see(world, lifecycleTask(), remembered);
+    expect(seen.ec2Volumes).toEqual(UNREAD);
+    expect(seen.member).toMatchObject({ kind: "read" });
+  });
 
   it("asks where a volume is that Kubernetes has attached here and EC2 has not: moved or leaked (D11)", async () => {
     const { world, remembered } = known({ agreed: "D12", handles: ["vol-1"], attachments: [NAME] });
