@@ -23,7 +23,7 @@ const CONTAINERS = ["ebs-plugin", "node-driver-registrar", "ebs-drain-hook"];
 export async function installAccount({ api }: ControlPlane): Promise<void> {
   await api.create(ACCOUNTS, object("v1", "ServiceAccount", ACCOUNT));
   for (const manifest of hookRbacManifests()) {
-    await api.create(collectionOf(manifest), manifest as ApiObject & RbacObject);
+    await api.create(collectionOf(manifest), manifest);
   }
 }
 

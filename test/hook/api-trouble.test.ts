@@ -55,7 +55,7 @@ describe("waiting for an attachment's end", () => {
     cluster.tell(NAME, "BOOKMARK", { metadata: { resourceVersion: "9" } });
     expect(await isSettled(gone)).toBe(false);
     cluster.detach(NAME);
-    await gone;
+    await expect(gone).resolves.toBeUndefined();
     const [asked] = cluster.asked.filter(isWatch);
     expect(asked?.query.get("fieldSelector")).toBe(`metadata.name=${NAME}`);
     expect(asked?.headers.accept).toContain("as=PartialObjectMetadata");
@@ -68,7 +68,7 @@ describe("waiting for an attachment's end", () => {
     await until("it polls", () => cluster.count(/volumeattachments\/csi-1/u) > 5);
     expect(watches()).toBe(1);
     cluster.detach(NAME);
-    await gone;
+    await expect(gone).resolves.toBeUndefined();
   });
 
   it.each<[string, () => void]>([
@@ -86,7 +86,7 @@ describe("waiting for an attachment's end", () => {
     disturb();
     await until("it is watched again", () => watches() > 1 && isWatched());
     cluster.detach(NAME);
-    await gone;
+    await expect(gone).resolves.toBeUndefined();
   });
 
   it.each([410, 429, 500, 503])("goes on after a watch is answered %i", async (status) => {
@@ -94,7 +94,7 @@ describe("waiting for an attachment's end", () => {
     const gone = watch();
     await until("it is watched", isWatched);
     cluster.detach(NAME);
-    await gone;
+    await expect(gone).resolves.toBeUndefined();
   });
 
   it("sees a deletion that fell between the look and the watch", async () => {
@@ -102,14 +102,14 @@ describe("waiting for an attachment's end", () => {
       if (isWatch(asked)) cluster.detach(NAME, true);
       return false;
     };
-    await watch();
+    await expect(watch()).resolves.toBeUndefined();
   });
 
   it("learns by a GET what a silent watch did not tell", async () => {
     const gone = watch(50);
     await until("it is watched", isWatched);
     cluster.detach(NAME, true);
-    await gone;
+    await expect(gone).resolves.toBeUndefined();
   });
 
   it("goes on where a request is never answered", async () => {
@@ -119,7 +119,7 @@ describe("waiting for an attachment's end", () => {
     await until("it is watched", isWatched);
     expect(failures.map(({ kind }) => kind)).toEqual(["network"]);
     cluster.detach(NAME);
-    await gone;
+    await expect(gone).resolves.toBeUndefined();
   });
 });
 

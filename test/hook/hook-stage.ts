@@ -35,6 +35,7 @@ export const CONTAINERS = ["ebs-plugin", "node-driver-registrar", "ebs-drain-hoo
 export async function startStage(
   change: Partial<HookSettings> = {},
   loadAutoScaling: LoadAutoScaling = () => Promise.reject(new Error("no AWS here")),
+  nameOf: typeof attachmentName = attachmentName,
 ): Promise<Stage> {
   const cluster = new FakeCluster();
   await cluster.start();
@@ -44,7 +45,7 @@ export async function startStage(
     settings: { ...SETTINGS, apiServer: cluster.url, serviceAccount: folder, ...change },
     log: (level, message, fields = {}) => log.push({ level, message, ...fields }),
     loadAutoScaling,
-    attachmentName,
+    attachmentName: nameOf,
     watch: { verifyEvery: 300, pollEvery: 50 },
   });
   return {

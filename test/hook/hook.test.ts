@@ -313,3 +313,27 @@ describe("a hook's report (H10)", () => {
     }
   });
 });
+
+describe("a hook with an error of its own (H13)", () => {
+  /** A fault that shows only while the Node lists a volume: each look of such a Node throws. */
+  const faulty = () => {
+    throw new TypeError("a fault");
+  };
+
+  it("logs it, holds, and decides as usual once it no longer shows", async () => {
+    await restart({}, undefined, faulty);
+    stage.cluster.node = nodeObject({ cordoned: true, volumesInUse: [ONE.inUse] });
+    const stopping = stage.stopPod();
+    await until("it is logged", () => stage.log.some(({ message }) => message === "a look failed"));
+    expect(await isSettled(stopping)).toBe(false);
+    stage.cluster.node = nodeObject({ cordoned: true });
+    expect(await answer(stopping)).toMatchObject({ rule: "H5", detached: true });
+  });
+
+  it("lets go at the deadline where it never ends", async () => {
+    await restart({ graceSeconds: 4 }, undefined, faulty);
+    stage.cluster.node = nodeObject({ cordoned: true, volumesInUse: [ONE.inUse] });
+    expect(await answer()).toMatchObject({ rule: "H13", detached: false });
+    expect(stage.cluster.events()).toMatchObject([{ reason: "HookDeadline" }]);
+  });
+});

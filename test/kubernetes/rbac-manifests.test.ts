@@ -3,7 +3,14 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import type { RbacRule } from "../../lib/engine/permissions.ts";
-import { clusterRules, rbacManifests, rbacYaml } from "../../lib/kubernetes/rbac-manifests.ts";
+import {
+  clusterRules,
+  hookRbacManifests,
+  hookRbacYaml,
+  hookRules,
+  rbacManifests,
+  rbacYaml,
+} from "../../lib/kubernetes/rbac-manifests.ts";
 
 const FILE = path.join(import.meta.dirname, "..", "..", "manifests", "rbac.yaml");
 
@@ -57,5 +64,33 @@ describe("the drain's roles", () => {
 
   it("do not depend on the order of the table", () => {
     expect(rbacManifests(clusterRules().toReversed())).toEqual(rbacManifests());
+  });
+});
+
+describe("the hook's roles", () => {
+  it("in manifests/hook-rbac.yaml are what the permission table makes (npm run manifests)", async () => {
+    expect(await readFile(path.join(path.dirname(FILE), "hook-rbac.yaml"), "utf8")).toBe(hookRbacYaml());
+  });
+
+  it("are bound to the service account of the CSI node pods and to nobody else", () => {
+    const bindings = hookRbacManifests().filter((manifest) => manifest.kind.endsWith("Binding"));
+    const account = { kind: "ServiceAccount", name: "ebs-csi-node-sa", namespace: "kube-system" };
+    expect(bindings.map((binding) => binding.subjects)).toEqual(bindings.map(() => [account]));
+    expect(bindings).toHaveLength(3);
+  });
+
+  it("change nothing but that they add Events, and read no secret", () => {
+    const rules = hookRbacManifests().flatMap((manifest) => manifest.rules ?? []);
+    const changing = rules.filter((rule) =>
+      rule.verbs.some((verb) => !["get", "list", "watch"].includes(verb)),
+    );
+    expect(changing).toEqual([{ apiGroups: [""], resources: ["events"], verbs: ["create"] }]);
+    expect(rules.flatMap((rule) => rule.resources)).not.toContain("secrets");
+    expect(hookRbacYaml()).not.toContain("*");
+  });
+
+  it("read pods and revisions in the namespace of the CSI node pods only", () => {
+    const confined = hookRules().filter(({ resource }) => ["pods", "controllerrevisions"].includes(resource));
+    expect(confined.map(({ namespace }) => namespace)).toEqual(["kube-system", "kube-system"]);
   });
 });
