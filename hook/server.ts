@@ -2,13 +2,14 @@
  * The hook: a container of the CSI node pod that answers the pod's preStop hooks once the node's volumes are gone. Started with
  * `node hook/server.ts`; settings come from the environment (README).
  */
+import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { PRODUCT } from "../lib/drain/names.ts";
 import { attachmentName } from "../lib/engine/attachment-name.ts";
 import { createEndpoints } from "./endpoints.ts";
 import { Hook } from "./hook.ts";
 import type { HandedAction } from "./lifecycle-completion.ts";
-import { createLog, errorFields } from "./log-line.ts";
+import { type Log, createLog, errorFields } from "./log-line.ts";
 import { findRegion } from "./region.ts";
 import { type HookSettings, SettingsError, readSettings } from "./settings.ts";
 
@@ -52,21 +53,32 @@ function main(settings: HookSettings): void {
     metrics: () => hook.metrics(),
     log,
   });
-  server.on("error", (error) => {
-    log("error", "cannot listen", errorFields(error));
-    // Without its port it is of no use, and the kubelet says so.
-    if (!server.listening) process.exit(1);
-  });
-  server.listen({ host: settings.host, port: settings.port }, () => {
-    const { address, port } = server.address() as AddressInfo;
-    log("info", "listening", { address, port });
-  });
+  listen(server, settings, log);
   // On, not once: a second signal must not end a hold by the signal's default.
   let isEnding = false;
   process.on("SIGTERM", () => {
     if (!isEnding) endAfterHolds(hook, () => log("info", "ended"));
     isEnding = true;
   });
+}
+
+/** Where the machine has no IPv6 at all, every address is every IPv4 address. */
+function listen(server: Server, { host, port }: HookSettings, log: Log): void {
+  server.on("error", (error: NodeJS.ErrnoException) => {
+    if (server.listening) return log("error", "server error", errorFields(error));
+    if (host === "::" && (error.code === "EAFNOSUPPORT" || error.code === "EADDRNOTAVAIL")) {
+      server.listen({ host: "0.0.0.0", port });
+      return undefined;
+    }
+    log("error", "cannot listen", errorFields(error));
+    // Without its port it is of no use, and so the kubelet says.
+    return process.exit(1);
+  });
+  server.on("listening", () => {
+    const { address, port } = server.address() as AddressInfo;
+    log("info", "listening", { address, port });
+  });
+  server.listen({ host, port });
 }
 
 /** A hold that is under way goes on (C32): whoever stopped this container too early must not end the others' wait. */

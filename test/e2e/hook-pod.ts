@@ -16,7 +16,7 @@ export const ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments";
 const NAMESPACE = "kube-system";
 const PODS = `/api/v1/namespaces/${NAMESPACE}/pods`;
 const ACCOUNTS = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts`;
-const ACCOUNT = "ebs-csi-node-sa";
+export const ACCOUNT = "ebs-csi-node-sa";
 const CONTAINERS = ["ebs-plugin", "node-driver-registrar", "ebs-drain-hook"];
 
 /** The service account of the CSI node pods with the hook's roles, and nothing else. */
@@ -33,13 +33,13 @@ function collectionOf({ kind, metadata }: RbacObject): string {
 }
 
 /** A token as the kubelet gets it for the pod. */
-export async function requestToken({ api }: ControlPlane): Promise<string> {
+export async function requestToken({ api }: ControlPlane, account = ACCOUNT): Promise<string> {
   const request = {
     apiVersion: "authentication.k8s.io/v1",
     kind: "TokenRequest",
     spec: { expirationSeconds: 600 },
   };
-  const { status, body } = await api.request("POST", `${ACCOUNTS}/${ACCOUNT}/token`, request);
+  const { status, body } = await api.request("POST", `${ACCOUNTS}/${account}/token`, request);
   if (status !== 201) throw new Error(`no token: ${status} ${JSON.stringify(body)}`);
   return (body as { readonly status: { readonly token: string } }).status.token;
 }

@@ -1,8 +1,10 @@
 /** The hook's own process on a real API server, by a real service account's token and the roles of its manifest. */
 import { setTimeout as delay } from "node:timers/promises";
+import { AuthorizationV1Api } from "@kubernetes/client-node";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { formatWork } from "../../lib/drain/work-order.ts";
 import { attachmentName } from "../../lib/engine/attachment-name.ts";
+import { hookRules } from "../../lib/kubernetes/rbac-manifests.ts";
 import { startAwsHttp } from "../../lib/sim/aws-http.ts";
 import { SimulatedAutoScaling } from "../../lib/sim/auto-scaling.ts";
 import { RealClock } from "../../lib/sim/clock.ts";
@@ -13,6 +15,7 @@ import type { ApiObject } from "./api-objects.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { eventually } from "./eventually.ts";
 import {
+  ACCOUNT,
   ATTACHMENTS,
   DRIVER,
   HookPod,
@@ -212,6 +215,21 @@ describe("a hold", () => {
   });
 });
 
+describe("the service account of the CSI node pods", () => {
+  it.each(["default", "kube-system", "kube-node-lease"])(
+    "may do in namespace %s what the hook's table says and nothing else",
+    async (namespace) => {
+      const everybody = await permitted("default", namespace);
+      const ours = [...(await permitted(ACCOUNT, namespace))].filter((each) => !everybody.has(each));
+      const rules = hookRules().filter((rule) => (rule.namespace ?? namespace) === namespace);
+      const expected = rules.flatMap((rule) =>
+        rule.verbs.map((verb) => `${verb} ${rule.resource}.${rule.apiGroup}`),
+      );
+      expect(ours.toSorted()).toEqual(expected.toSorted());
+    },
+  );
+});
+
 describe("a lifecycle action that was handed to the hook (H9)", () => {
   it("is completed at Auto Scaling by its token once the volume is gone", async () => {
     const { autoScaling, ...aws } = await startAws();
@@ -245,6 +263,21 @@ async function attachmentsOf(node: string): Promise<readonly string[]> {
     ATTACHMENTS,
   );
   return items.filter(({ spec }) => spec.nodeName === node).map(({ metadata }) => metadata.name);
+}
+
+/** Every verb on every resource that the service account has in the namespace, as `verb resource.group`. */
+async function permitted(account: string, namespace: string): Promise<ReadonlySet<string>> {
+  const connection = await tokenConnection(controlPlane, () => requestToken(controlPlane, account));
+  const api = connection.makeApiClient(AuthorizationV1Api);
+  const { status } = await api.createSelfSubjectRulesReview({ body: { spec: { namespace } } });
+  await connection.close();
+  return new Set(
+    (status?.resourceRules ?? []).flatMap(({ verbs, resources = [], apiGroups = [] }) =>
+      apiGroups.flatMap((group) =>
+        resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}.${group}`)),
+      ),
+    ),
+  );
 }
 
 const QUICK = [1, 3] as const;
