@@ -128,8 +128,14 @@ export class HoldLoop {
     const verdict = hold(observation);
     const needsAttachments = verdict.kind === "hold" && verdict.rule !== "H4";
     if (!needsAttachments || this.#attachments.isStarted) return { observation, verdict };
+    // What `work` says to ignore is known from this look on, and is not to be watched at all.
+    this.#attachments.ignore(rememberHold(observation, verdict).ignore);
     this.#startWaiting();
-    const informed = { ...observation, ...this.#attached() };
+    const informed = {
+      ...observation,
+      attachments: this.#attachments.reading(),
+      listed: this.#attachments.isComplete,
+    };
     return { observation: informed, verdict: hold(informed) };
   }
 

@@ -60,7 +60,8 @@ export class HookPod {
   readonly process: HookProcess;
   readonly #controlPlane: ControlPlane;
   readonly #name: string;
-  readonly #folder: string;
+  /** Folder with the files `token` and `ca.crt`. */
+  readonly credentials: string;
 
   private constructor(
     controlPlane: ControlPlane,
@@ -73,7 +74,7 @@ export class HookPod {
     this.node = node;
     this.#name = pod.name;
     this.uid = pod.uid;
-    this.#folder = folder;
+    this.credentials = folder;
     this.process = process;
   }
 
@@ -150,12 +151,12 @@ export class HookPod {
   }
 
   writeToken(token: string): Promise<void> {
-    return writeFile(path.join(this.#folder, "token"), token);
+    return writeFile(path.join(this.credentials, "token"), token);
   }
 
   async stop(): Promise<void> {
     await this.process.stop();
-    await rm(this.#folder, { recursive: true });
+    await rm(this.credentials, { recursive: true });
   }
 }
 

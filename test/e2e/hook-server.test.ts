@@ -2,6 +2,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { AuthorizationV1Api } from "@kubernetes/client-node";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { ApiConnection } from "../../hook/api-connection.ts";
+import { listAttachmentsOfNode } from "../../hook/attachment-list.ts";
+import { readNode } from "../../hook/node-reader.ts";
+import { serviceAccount } from "../../hook/service-account.ts";
 import { formatWork } from "../../lib/drain/work-order.ts";
 import { attachmentName } from "../../lib/engine/attachment-name.ts";
 import { hookRules } from "../../lib/kubernetes/rbac-manifests.ts";
@@ -212,6 +216,30 @@ describe("a hold", () => {
     expect(hook.process.log().find((line) => line["message"] === "answer")).toMatchObject({
       attachments: 1_000,
     });
+  });
+});
+
+describe("the hook's client", () => {
+  it("sees a Node and its attachments as the drain's adapter does", async () => {
+    const hook = await startPod({
+      node: {
+        ...CORDONED,
+        taints: [{ key: "a", value: "b", effect: "NoSchedule" }],
+        annotations: { x: "y" },
+      },
+      handles: ["vol-c1", "vol-c2"],
+    });
+    const connection = new ApiConnection(controlPlane.server, serviceAccount(hook.credentials));
+    const signal = AbortSignal.timeout(30_000);
+    const node = await readNode(connection, hook.node, signal);
+    expect(node?.view).toEqual(await harness.port.getNode(hook.node));
+    expect(node?.volumes).toEqual(["vol-c1", "vol-c2"].map((handle) => ({ driver: DRIVER, handle })));
+    const rows = await harness.port.listAttachmentRows({ withNodeIds: false });
+    expect(await listAttachmentsOfNode(connection, hook.node, signal)).toEqual(
+      rows.filter(({ nodeName }) => nodeName === hook.node),
+    );
+    expect(await readNode(connection, "absent", signal)).toBeNull();
+    connection.close();
   });
 });
 

@@ -134,6 +134,8 @@ describe("a hook on a node that goes away (H2)", () => {
     });
     for (const { name } of [ONE, TWO]) stage.cluster.detach(name);
     expect(await answer(stopping)).toMatchObject({ rule: "H5", detached: true });
+    const names = pinned.map(({ name }) => name);
+    expect(stage.cluster.asked.filter(({ path }) => names.some((name) => path.endsWith(name)))).toEqual([]);
   });
 
   it("watches a few of many attachments at a time and still sees the last one go (H11)", async () => {
