@@ -84,6 +84,8 @@ export interface Memory {
   readonly taintedAt?: Instant;
   /** Text that changes when anything moves, and when it last did: paces the looks and feeds the no-progress metric. */
   readonly progress: { readonly mark: string; readonly at: Instant };
+  /** Handles that only EC2 still held when it was last asked: a look that does not ask EC2 must not seem to move them. */
+  readonly orphans?: readonly string[];
 }
 
 export function initialMemory(at: Instant): Memory {

@@ -191,18 +191,25 @@ function confirmed(memory: Memory, situation: Situation): Pick<Memory, "cordoned
   return noNode || cordoned ? { cordonedAt: now } : {};
 }
 
-/** The mark changes when anything moves: a pod goes or starts to go, a verdict changes, a phase begins. */
+/**
+ * The mark changes when anything moves: a pod goes or starts to go, an attachment goes or its detach is asked for, EC2 lets go of what
+ * it alone holds, a phase begins.
+ */
 function withProgress(memory: Memory, situation: Situation, decision: Decision): Memory {
   // Not being able to see is no movement.
   if (decision.phase === "blind") return memory;
-  const pods = situation.pods.evictable.map((pod) => `${pod.uid.slice(0, 8)}${pod.deleting ? "-" : ""}`);
-  const volumes = situation.blocking.map(
-    (volume) => `${volume.handle ?? volume.attachment ?? ""}${volume.verdict}`,
-  );
-  const mark = [
-    decision.phase === "confirming" ? "detaching" : decision.phase,
-    ...pods.sort(),
-    ...volumes.sort(),
-  ].join();
-  return mark === memory.progress.mark ? memory : { ...memory, progress: { mark, at: situation.now } };
+  const { observation, pods, blocking } = situation;
+  const evictable = pods.evictable.map((pod) => `${pod.uid.slice(0, 8)}${pod.deleting ? "-" : ""}`);
+  const names = new Set(blocking.flatMap((volume) => volume.attachment ?? []));
+  const attachments = (valueOf(observation.attachments) ?? [])
+    .filter((attachment) => names.has(attachment.name))
+    .map((attachment) => `${attachment.name.slice(0, 12)}${attachment.deleting ? "-" : ""}`);
+  const orphans =
+    observation.ec2Volumes.kind === "read"
+      ? blocking.flatMap((volume) => (volume.attachment === undefined ? (volume.handle ?? []) : [])).sort()
+      : (memory.orphans ?? []);
+  const phase = decision.phase === "confirming" ? "detaching" : decision.phase;
+  const mark = [phase, ...evictable.sort(), ...attachments.sort(), ...orphans].join();
+  const moved = mark !== memory.progress.mark;
+  return { ...memory, orphans, progress: moved ? { mark, at: situation.now } : memory.progress };
 }
