@@ -199,8 +199,8 @@ function reuseAddress(world: World, instance: string, random: Random): void {
         return;
       }
       if (world.cluster.hasLivingKubelet(name)) return;
-      const successor = world.autoScaling.launch("workers-a", { privateAddress, zone });
-      world.joinNode(successor, name);
+      // Another machine may have the address by then.
+      orRefused(() => world.joinNode(world.autoScaling.launch("workers-a", { privateAddress, zone }), name));
     });
   };
   tryLater((10 * MINUTE) / (5 * SECOND));
