@@ -221,6 +221,23 @@ describe("D14: with one proof missing, nothing is touched", () => {
   });
 });
 
+describe("looks at a dying machine", () => {
+  const phase = (differs: Differs): string => decide(deadMachine(differs), policy()).phase;
+
+  it.each(["shutting-down", "stopping"] as const)(
+    "are closer while EC2's last word is all that is missing: %s",
+    (state) => {
+      expect(phase({ ...STOPPED, ...ec2Says({ state }) })).toBe("awaiting-ec2");
+    },
+  );
+
+  it("are not, where another proof is missing, too, or EC2 has said its last word", () => {
+    const renewed = { lease: read({ name: NODE, renewTime: "09:29:59" }) };
+    expect(phase({ ...ec2Says({ state: "shutting-down" }), ...renewed })).toBe("proving-death");
+    expect(phase(renewed)).toBe("proving-death");
+  });
+});
+
 describe("the taint's time", () => {
   it("counts from the first time that it was set, however often its pods are removed", () => {
     const seen = deadMachine({ node: read(tainted()), memory: forced(30) });

@@ -121,6 +121,10 @@ describe("D16: a spot notice", () => {
     expect(decision.next.kind).toBe("again");
   });
 
+  it("backs off while Kubernetes cannot be read (D17)", () => {
+    expect(decide(spot({ node: failed("kubernetes.getNode") }), policy()).phase).toBe("blind");
+  });
+
   it("lets another machine's Node alone (I9)", () => {
     const adopted = spot({
       node: read(node({ bootId: "boot-2" })),
