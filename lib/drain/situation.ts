@@ -66,6 +66,7 @@ export function understand(observation: Observation, policy: Policy): Situation 
 }
 
 function ownershipOf(observation: Observation, policy: Policy): Ownership {
+  if (isRestarted(observation)) return "unverified";
   if (isAbsent(observation.node)) return "absent";
   const node = valueOf(observation.node);
   if (!node || node.providerId === undefined) return "unverified";
@@ -97,6 +98,19 @@ function verifyBoot(observation: Observation, policy: Policy): Ownership {
   if (isAnotherMachine(observation.task, instance)) return "absent";
   const rebooted = observation.memory.verifiedBoot !== undefined;
   return rebooted && !isUp(instance) ? "adopted" : "ours";
+}
+
+/**
+ * An instance that waits in a hook and was stopped and started meanwhile: its action may be open still, and the Node holds whatever
+ * came since. Nothing is changed and nothing completed but at the deadline, unless the next beat says that the action is over.
+ */
+function isRestarted({ task, instance }: Observation): boolean {
+  return (
+    task.kind === "lifecycle" &&
+    instance.kind === "read" &&
+    instance.value !== null &&
+    isAnotherMachine(task, instance.value)
+  );
 }
 
 /** The instance id came back: stop and start, warm pool. */

@@ -33,6 +33,15 @@ export async function act(
   return results;
 }
 
+/** The outcomes in order; `AT_ONCE` under way at a time. */
+async function inBatches<T, R>(items: readonly T[], one: (item: T) => Promise<R>): Promise<readonly R[]> {
+  const outcomes: R[] = [];
+  for (let index = 0; index < items.length; index += AT_ONCE) {
+    outcomes.push(...(await Promise.all(items.slice(index, index + AT_ONCE).map(one))));
+  }
+  return outcomes;
+}
+
 async function tried(perform: () => Promise<Acted>): Promise<Acted> {
   try {
     return await perform();
@@ -61,7 +70,7 @@ async function perform(action: Action, observation: Observation, ports: Ports): 
     case "evict":
       return evictInOrder(action.groups, ports);
     case "delete-pods":
-      await Promise.all(action.pods.map((pod) => ignoringGone(() => cluster.deletePod(pod))));
+      await inBatches(action.pods, (pod) => ignoringGone(() => cluster.deletePod(pod)));
       return {};
     case "hand-over":
       await cluster.patchNode(nodeName(observation), action.patch);
@@ -164,8 +173,8 @@ async function forceOff(
   const node =
     action.patch === undefined ? undefined : await cluster.patchNode(nodeName(observation), action.patch);
   const message = `the instance ${observation.task.instance} of this node is gone`;
-  const failures = await Promise.all(
-    action.pods.map((pod) => tried(() => removePod(pod, message, observation.at, cluster))),
+  const failures = await inBatches(action.pods, (pod) =>
+    tried(() => removePod(pod, message, observation.at, cluster)),
   );
   const failure = failures.find((result) => result.failure !== undefined)?.failure;
   return { ...(node === undefined ? {} : { node }), ...(failure === undefined ? {} : { failure }) };

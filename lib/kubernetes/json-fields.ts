@@ -15,6 +15,12 @@ export function at(value: unknown, ...path: readonly string[]): unknown {
   return current;
 }
 
+/** A number there, or undefined. */
+export function numberAt(value: unknown, ...path: readonly string[]): number | undefined {
+  const found = at(value, ...path);
+  return typeof found === "number" ? found : undefined;
+}
+
 /** A text that is not empty; the API omits empty ones, and so means the same by both. */
 export function textAt(value: unknown, ...path: readonly string[]): string | undefined {
   const text = at(value, ...path);

@@ -1,6 +1,16 @@
 /** A pod as the domain sees it. The input is the API's JSON, plain or as client-node's classes hold it. */
 import type { PodView, Toleration } from "../drain/cluster.ts";
-import { at, conditionOf, given, instantAt, isDeleting, mapAt, objectsAt, textAt } from "./json-fields.ts";
+import {
+  at,
+  conditionOf,
+  given,
+  instantAt,
+  isDeleting,
+  mapAt,
+  numberAt,
+  objectsAt,
+  textAt,
+} from "./json-fields.ts";
 import { bareHandle } from "./storage-views.ts";
 
 const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
@@ -19,6 +29,7 @@ export function podView(pod: unknown): PodView {
     deleting: isDeleting(pod),
     ...given("controller", controllerOf(pod)),
     mirror: at(pod, "metadata", "annotations", MIRROR_ANNOTATION) !== undefined,
+    ...given("graceSeconds", numberAt(pod, "spec", "terminationGracePeriodSeconds")),
     ...given("priorityClass", textAt(pod, "spec", "priorityClassName")),
     tolerations: objectsAt(pod, "spec", "tolerations").map(tolerationView),
     labels: mapAt(pod, "metadata", "labels"),

@@ -97,7 +97,12 @@ export class LifecycleActions {
   open(spec: Omit<LifecycleAction, "token" | "openedAt" | "limit">): LifecycleAction {
     const openedAt = this.#clock.now();
     const most = Math.min(MOST_WAIT, 100 * spec.hook.heartbeatTimeout * SECOND);
-    const action = { ...spec, token: spec.hook.token ?? newToken(this.#random), openedAt, limit: openedAt + most };
+    const action = {
+      ...spec,
+      token: spec.hook.token ?? newToken(this.#random),
+      openedAt,
+      limit: openedAt + most,
+    };
     const entry: OpenAction = { action, cancelExpiry: () => undefined };
     this.#open.set(action.token, entry);
     this.#history.push({ ...this.#recordOf(action), kind: "opened" });

@@ -58,12 +58,16 @@ export interface ServedCluster {
   /** False while the API server cannot be reached by its clients. */
   readonly isReachable: () => boolean;
   readonly hasLivingKubelet: (node: string) => boolean;
-  readonly kubeletOf: (node: string) => { readonly options: { readonly instance: string } } | undefined;
+  readonly kubeletOf: (
+    node: string,
+  ) => { readonly options: { readonly instance: string }; readonly hasStarted: boolean } | undefined;
 }
 
 /** A Node that is gone is nobody's, though a kubelet may still run under its name. */
 function lifeOf(cluster: ServedCluster, node: string): Details {
-  if (!cluster.hasLivingKubelet(node)) return { node, kubeletLives: false };
+  if (!cluster.hasLivingKubelet(node) || cluster.kubeletOf(node)?.hasStarted !== true) {
+    return { node, kubeletLives: false };
+  }
   const isThere = cluster.api.nodes.get(node) !== undefined;
   const instance = isThere ? cluster.kubeletOf(node)?.options.instance : undefined;
   return { node, kubeletLives: true, ...(instance === undefined ? {} : { livingInstance: instance }) };

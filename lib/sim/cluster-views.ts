@@ -56,6 +56,7 @@ export function podViewOf(pod: PodObject): PodView {
     createdAt: metadata.creationTimestamp,
     deleting: isDeleting(pod),
     mirror: isMirror(pod),
+    graceSeconds: spec.terminationGracePeriodSeconds,
     tolerations: spec.tolerations.map(tolerationViewOf),
     labels: { ...metadata.labels },
     containers: [...spec.containers],

@@ -33,6 +33,7 @@ export class Kubelet {
   readonly #pods: NodePods;
   readonly #reporter: NodeReporter;
   #isOn = false;
+  #hasStarted = false;
   #shutdown: NodeShutdown | undefined;
   #isCalledOff = false;
   #hibernates = false;
@@ -80,6 +81,11 @@ export class Kubelet {
     return this.#isOn;
   }
 
+  /** Whether the kubelet has registered its Node since power-on: before that it lives under no name. */
+  get hasStarted(): boolean {
+    return this.#hasStarted;
+  }
+
   /** Uids of pods with running containers, whatever the API says. */
   running(): readonly string[] {
     return this.#pods.running();
@@ -109,6 +115,7 @@ export class Kubelet {
     if (!api.gate.isOpen) return api.gate.whenOpen(() => this.#timers.after(0, () => this.#start()));
     this.#gate.open("off");
     this.#reporter.start();
+    this.#hasStarted = true;
     for (const pod of api.podsOn(this.options.name)) this.#pods.observe(pod);
   }
 
@@ -153,6 +160,7 @@ export class Kubelet {
     if (!this.#isOn) return;
     this.#endProcesses();
     this.#isOn = false;
+    this.#hasStarted = false;
     this.#shutdown = undefined;
     this.#hibernates = false;
     this.#reporter.powerOff();

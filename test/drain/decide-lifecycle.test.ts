@@ -145,6 +145,10 @@ describe("D5: whose the Node is", () => {
     ["the CSINode could not be read", { csiNode: failed("kubernetes.getCsiNode") }],
     ["EC2 could not be asked", { instance: failed("ec2.describeInstance", "throttled") }],
     ["EC2 does not show the machine, so LaunchTime agrees with nothing", { instance: read(null) }],
+    [
+      "the instance was stopped and started in its hook",
+      { instance: read(instance({ launchTime: NOW - MINUTE })) },
+    ],
     ["the CSINode names another instance", { csiNode: driverOf(OTHER_INSTANCE) }],
     ["EC2 shows another machine under the id", { instance: read(instance({ launchTime: LAUNCHED + HOUR })) }],
     [
@@ -442,5 +446,21 @@ describe("an order of an earlier action of the same machine", () => {
   it("passes its deadline on to the sweep's own work, which cannot tell actions apart (D13)", () => {
     const decision = decide({ ...leftOver(), task: tokenlessTask() }, policy());
     expect(decision.deadline).toBe(NOW - HOUR);
+  });
+});
+
+describe("an instance that was stopped and started while it waits in the hook", () => {
+  const restarted = read(instance({ launchTime: NOW - MINUTE }));
+
+  it("is not completed although neither source holds anything of the machine before (I1, D12)", () => {
+    const decision = decide(drained({ instance: restarted, memory: { agreed: "D12" } }), policy());
+    expect(decision.next.kind).toBe("again");
+    expect(changes(decision)).not.toContain("complete");
+  });
+
+  it("gets the policy's result at the deadline (D13)", () => {
+    const task = lifecycleTask({ at: NOW - 3 * HOUR });
+    const decision = decide(drained({ task, instance: restarted }), policy());
+    expect(find(decision, "complete")?.result).toBe("CONTINUE");
   });
 });
