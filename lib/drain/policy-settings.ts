@@ -43,9 +43,9 @@ const driverName = text(
 const CHECKS: Checks<Policy> = {
   hookName,
   heartbeatTimeout: seconds(
-    60,
+    120,
     7_200,
-    "Beats come at half of it and looks up to a quarter of it apart, so under 60 s one slow beat loses the machine (D6); Auto Scaling takes no more than 7200. Leave it out for 300.",
+    "The sweep looks once a minute, so under 120 s an action whose event was lost runs out before it is found, and one slow beat loses the machine (D6); Auto Scaling takes no more than 7200. Leave it out for 300.",
   ),
   maxDuration: seconds(
     1,

@@ -9,7 +9,7 @@ export const MOST_HEARTBEATS = 100;
 export interface Policy {
   /** Name of our own lifecycle hook; no other hook's action is ever completed (D2). */
   readonly hookName: string;
-  /** HeartbeatTimeout of that hook; beats come at half of it (D6). 60 to 7200 s. */
+  /** HeartbeatTimeout of that hook; beats come at half of it (D6). 120 to 7200 s. */
   readonly heartbeatTimeout: number;
   /** Own deadline for one piece of work (D13). */
   readonly maxDuration: number;

@@ -63,7 +63,7 @@ export async function drawRun(seed: number): Promise<DrawnRun> {
 }
 
 function drawPolicy(random: Random): Policy {
-  const heartbeatTimeout = random.pick([60, 120, 300, 600]);
+  const heartbeatTimeout = random.pick([120, 120, 300, 600]);
   return {
     ...DEFAULT_POLICY,
     heartbeatTimeout,
