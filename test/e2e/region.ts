@@ -20,7 +20,7 @@ export const ZONE = `${REGION}a`;
 export const GROUP = "workers-a";
 /** Its instances are nodes of the cluster too, but it is nobody's business: no hook, and not in the settings. */
 export const UNCARED_GROUP = "workers-b";
-/** Of our lifecycle hook. The least that the product takes, so that beats are seen: they come at half of it. */
+/** Of our lifecycle hook, in seconds. Half of what settings may say at least, so that a test need not wait a minute for a beat. */
 export const HEARTBEAT_TIMEOUT = 60;
 
 /** Faster than EC2, where nothing is learned by waiting; in milliseconds. */
