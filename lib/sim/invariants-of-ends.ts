@@ -54,6 +54,9 @@ function checkOwners({ world, policy, groups, executions }: Watched): readonly V
 /** The sweep finds a machine whose event was lost within two minutes and a failed sweep. */
 const SWEEP_FINDS = 3 * MINUTE;
 
+/** From the start of an execution to its first beat, with a request that waits out its answer. */
+const STARTS_IN = 10 * SECOND;
+
 /** Our code could run: an execution was at it, or there was time enough for the sweep to find it. */
 function wasInReach(
   expired: { readonly at: number; readonly instance: string | undefined; readonly token: string | undefined },
@@ -64,7 +67,7 @@ function wasInReach(
     .find((record) => record.kind === "opened" && record.token === expired.token);
   const atWork = executions().some(
     ({ task, startedAt }) =>
-      task.kind === "lifecycle" && task.instance === expired.instance && startedAt < expired.at - SECOND,
+      task.kind === "lifecycle" && task.instance === expired.instance && startedAt < expired.at - STARTS_IN,
   );
   return atWork || expired.at - (opened?.at ?? expired.at) > SWEEP_FINDS;
 }
