@@ -125,11 +125,15 @@ export function checkExecutions({ world, policy, executions }: Watched): readonl
     const limit = (task.kind === "gone" ? task.at + GONE_LIMIT : ownDeadline(task, policy)) + END_SLACK;
     const begun = Math.max(limit, execution.startedAt + END_SLACK);
     const found: Violation[] = [];
-    if (error !== undefined) found.push({ invariant: "I6", at, text: `${name} failed: ${String(error)}` });
+    if (error !== undefined) found.push({ invariant: "I6", at, text: `${name} failed: ${messageOf(error)}` });
     if (at > begun) found.push({ invariant: "I6", at, text: `${name} did not end by ${isoOf(begun)}` });
     if (turns > MOST_LOOKS) found.push({ invariant: "I6", at, text: `${name} took ${turns} looks` });
     return found;
   });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : JSON.stringify(error);
 }
 
 /** I8: on a node in service nothing of ours is left, once no work on it is open. */

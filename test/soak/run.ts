@@ -45,7 +45,7 @@ function wholeNumber(flag: string, text: string): number {
   const value = Number(text);
   if (Number.isSafeInteger(value) && value >= 0) return value;
   console.error(`${flag} takes a whole number, not "${text}"`);
-  process.exit(2);
+  return process.exit(2);
 }
 
 async function showOne(seed: number): Promise<void> {
@@ -88,7 +88,8 @@ async function soak(seeds: number, from: number, stop: boolean): Promise<void> {
   });
   await Promise.all(runs);
   const seconds = ((Date.now() - started) / 1_000).toFixed(0);
-  for (const [outcome, count] of [...outcomes].sort()) console.log(`${outcome.padEnd(30)} ${count}`);
+  for (const [outcome, count] of [...outcomes].sort(([a], [b]) => a.localeCompare(b)))
+    console.log(`${outcome.padEnd(30)} ${count}`);
   console.log(`${seeds} seeds, ${looks} looks, ${failed.length} failed, ${seconds} s`);
   if (failed.length > 0) {
     console.log(`show one: npm run soak -- --seed ${failed[0]?.seed}`);
@@ -96,9 +97,15 @@ async function soak(seeds: number, from: number, stop: boolean): Promise<void> {
   }
 }
 
+/** To the main thread. */
+function report(told: Told): void {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker's port has no origin
+  parentPort?.postMessage(told);
+}
+
 async function work(share: Share): Promise<void> {
   for (let index = 0; index < share.count; index++) {
-    parentPort?.postMessage(await tell(share.from + index * share.step));
+    report(await tell(share.from + index * share.step));
   }
 }
 
