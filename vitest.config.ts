@@ -1,9 +1,10 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
-    // All processors: the default leaves one idle, which on two cores is half of the machine.
-    maxWorkers: "100%",
+    // Twice the processors: many tests wait for sockets and child processes, and the default leaves one processor idle.
+    maxWorkers: 2 * availableParallelism(),
     projects: [
       {
         test: {
