@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { describeViolations } from "../../lib/sim/invariants.ts";
 import { runSeed } from "./soak-run.ts";
 
-const SEEDS = 250;
+const SEEDS = 200;
 const PER_TEST = 50;
 
 describe("drawn worlds", () => {
