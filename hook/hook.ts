@@ -44,9 +44,10 @@ export class Hook {
     this.#parts = parts;
     this.#now = parts.now ?? Date.now;
     this.#credentials = serviceAccount(parts.settings.serviceAccount);
-    this.#connection = new ApiConnection(parts.settings.apiServer, this.#credentials, ({ kind }) =>
-      this.#metrics.apiError(kind),
-    );
+    this.#connection = new ApiConnection(parts.settings.apiServer, this.#credentials, ({ kind }) => {
+      // What goes between two reads is not found by the second: an answer, not a failed request.
+      if (kind !== "not-found") this.#metrics.apiError(kind);
+    });
     this.#completion = new LifecycleCompletion(parts.loadAutoScaling);
     this.#wait = new SharedWait((arrived) => this.#hold(arrived));
   }
