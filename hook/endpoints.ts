@@ -3,7 +3,8 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import { shorten } from "../lib/drain/raw-json.ts";
 import type { HoldEnd } from "./hold-end.ts";
 import { completionText } from "./hold-end.ts";
-import { type Log, errorFields } from "./log-line.ts";
+import type { Log } from "./log-line.ts";
+import { errorFields } from "../lib/engine/errors.ts";
 
 export interface Endpoints {
   readonly preStop: (container: string | undefined) => Promise<HoldEnd>;

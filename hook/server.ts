@@ -9,7 +9,8 @@ import { attachmentName } from "../lib/engine/attachment-name.ts";
 import { createEndpoints } from "./endpoints.ts";
 import { Hook } from "./hook.ts";
 import type { HandedAction } from "./lifecycle-completion.ts";
-import { type Log, createLog, errorFields } from "./log-line.ts";
+import { type Log, createLog } from "./log-line.ts";
+import { errorFields } from "../lib/engine/errors.ts";
 import { findRegion } from "./region.ts";
 import { type HookSettings, SettingsError, readSettings } from "./settings.ts";
 

@@ -7,7 +7,7 @@ import type { Settings } from "../lib/drain/settings.ts";
 import type { Task } from "../lib/drain/task.ts";
 import type { DrainLoop, DrainState, LookResult } from "../lib/engine/drain-loop.ts";
 import { initialState, resultOf, secondsToNext, turn } from "../lib/engine/drain-loop.ts";
-import { errorFields } from "../lib/engine/error-fields.ts";
+import { errorFields } from "../lib/engine/errors.ts";
 import type { Ports } from "../lib/engine/ports.ts";
 import { readTask } from "../lib/engine/task-input.ts";
 

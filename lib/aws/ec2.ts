@@ -6,7 +6,7 @@ import {
   paginateDescribeVolumes,
 } from "@aws-sdk/client-ec2";
 import type { Ec2AttachmentView, InstanceState, InstanceView } from "../drain/machine.ts";
-import { GROUP_TAG } from "../drain/names.ts";
+import { CSI_CLUSTER_TAG, CSI_NAME_TAG, GROUP_TAG } from "../drain/names.ts";
 import { PortError } from "../engine/errors.ts";
 import type { Ec2Port } from "../engine/ports.ts";
 import { chunksOf } from "./chunks.ts";
@@ -17,8 +17,7 @@ const FILTER_VALUES = 200;
 const INSTANCES_PAGE = 1_000;
 const VOLUMES_PAGE = 500;
 
-/** Tags that the EBS CSI driver gives the volumes it makes. */
-const CSI_TAGS: readonly (string | undefined)[] = ["ebs.csi.aws.com/cluster", "CSIVolumeName"];
+const CSI_TAGS: readonly (string | undefined)[] = [CSI_CLUSTER_TAG, CSI_NAME_TAG];
 
 const INSTANCE_STATES: readonly string[] = [
   "pending",

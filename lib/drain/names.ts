@@ -11,6 +11,9 @@ export const HOOK_LABEL = "ebs-drain.dev/hook";
 export const LIFECYCLE_HOOK = "ebs-drain";
 export const EBS_DRIVER = "ebs.csi.aws.com";
 export const GROUP_TAG = "aws:autoscaling:groupName";
+/** Tags that the EBS CSI driver gives the volumes it makes. */
+export const CSI_CLUSTER_TAG = "ebs.csi.aws.com/cluster";
+export const CSI_NAME_TAG = "CSIVolumeName";
 export const NODE_ID_ANNOTATION = "csi.alpha.kubernetes.io/node-id";
 export const OUT_OF_SERVICE_TAINT = "node.kubernetes.io/out-of-service";
 export const UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable";

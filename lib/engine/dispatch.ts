@@ -10,7 +10,7 @@ import { parseSignal } from "../drain/signal.ts";
 import type { GoneTask, LifecycleTask, SpotTask, Task } from "../drain/task.ts";
 import { workId } from "../drain/task.ts";
 import type { Instant } from "../drain/time.ts";
-import { errorFields } from "./error-fields.ts";
+import { errorFields } from "./errors.ts";
 import type { ForeignInstances } from "./foreign-instances.ts";
 import type { Ec2Port, ExecutionsPort, TelemetryPort } from "./ports.ts";
 import type { SweepSummary } from "./sweep.ts";

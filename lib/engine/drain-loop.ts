@@ -13,7 +13,7 @@ import type { Policy } from "../drain/policy.ts";
 import type { Task } from "../drain/task.ts";
 import type { Instant } from "../drain/time.ts";
 import { SECOND, isoOf } from "../drain/time.ts";
-import { errorFields } from "./error-fields.ts";
+import { errorFields } from "./errors.ts";
 import { PortError } from "./errors.ts";
 import type { AutoScalingPort, LifecycleActionRef, TelemetryPort } from "./ports.ts";
 

@@ -40,7 +40,8 @@ export async function observe(
   return { ...finished, calls: looking.reader.calls };
 }
 
-function nothingYet(task: Task, memory: Memory, at: number): Observation {
+/** A look that has read nothing yet. */
+export function nothingYet(task: Task, memory: Memory, at: number): Observation {
   return {
     at,
     task,

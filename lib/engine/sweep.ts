@@ -12,7 +12,7 @@ import type { ClusterSettings, Settings } from "../drain/settings.ts";
 import type { SweepObservation, SweepStep, SweptCluster } from "../drain/sweep-plan.ts";
 import { machinesToRead, planSweep } from "../drain/sweep-plan.ts";
 import type { Instant } from "../drain/time.ts";
-import { errorFields } from "./error-fields.ts";
+import { errorFields } from "./errors.ts";
 import { PortError } from "./errors.ts";
 import type { AutoScalingPort, ClusterPort, Ec2Port, ExecutionsPort, TelemetryPort } from "./ports.ts";
 import { Reader } from "./reading.ts";

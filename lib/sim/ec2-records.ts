@@ -1,6 +1,6 @@
 /** What simulated EC2 keeps of an instance and a volume, and how the domain sees it. */
 import type { Ec2AttachmentView, InstanceState, InstanceView } from "../drain/machine.ts";
-import { GROUP_TAG } from "../drain/names.ts";
+import { CSI_CLUSTER_TAG, CSI_NAME_TAG, GROUP_TAG } from "../drain/names.ts";
 import type { Instant } from "../drain/time.ts";
 import type { Random } from "./random.ts";
 
@@ -44,10 +44,6 @@ export interface Ec2Volume {
   /** At most one: a volume without multi-attach is available or in use by one instance. */
   readonly attachment?: Ec2Attachment;
 }
-
-/** Tags that the EBS CSI driver gives the volumes it makes. */
-export const CSI_CLUSTER_TAG = "ebs.csi.aws.com/cluster";
-export const CSI_NAME_TAG = "CSIVolumeName";
 
 export const USER_SHUTDOWN: StateReason = {
   code: "Client.UserInitiatedShutdown",

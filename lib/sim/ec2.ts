@@ -3,6 +3,7 @@
  * faces: ports in virtual time (`aws-ports.ts`) and the service's own wire format (`aws-http.ts`).
  */
 import type { InstanceState } from "../drain/machine.ts";
+import { CSI_CLUSTER_TAG, CSI_NAME_TAG } from "../drain/names.ts";
 import type { SpotAction } from "../drain/task.ts";
 import type { Instant } from "../drain/time.ts";
 import { HOUR, MINUTE, SECOND } from "../drain/time.ts";
@@ -10,14 +11,7 @@ import type { Clock } from "./clock.ts";
 import type { InstanceSpec } from "./ec2-instances.ts";
 import { SimulatedInstances } from "./ec2-instances.ts";
 import type { Ec2Instance, Ec2Volume, Range, StateReason } from "./ec2-records.ts";
-import {
-  CSI_CLUSTER_TAG,
-  CSI_NAME_TAG,
-  SPOT_SHUTDOWN,
-  SPOT_TERMINATION,
-  USER_SHUTDOWN,
-  drawn,
-} from "./ec2-records.ts";
+import { SPOT_SHUTDOWN, SPOT_TERMINATION, USER_SHUTDOWN, drawn } from "./ec2-records.ts";
 import { SimulatedVolumes } from "./ec2-volumes.ts";
 import type { Random } from "./random.ts";
 import type { MachineHost, Note } from "./seams.ts";

@@ -1,11 +1,12 @@
 /** What keeps a living node's work open: pods (D7, D9), the hand-over (D10), the deadline (D13), blindness (D17), the end (D2, D15). */
 import { describe, expect, it } from "vitest";
 import { decide } from "../../lib/drain/decide.ts";
-import type { Action, Decision } from "../../lib/drain/decision.ts";
+import type { Decision } from "../../lib/drain/decision.ts";
 import type { EvictionRecord, Memory } from "../../lib/drain/memory.ts";
 import { type Observation, UNREAD } from "../../lib/drain/observation.ts";
 import { HOUR, MINUTE, SECOND } from "../../lib/drain/time.ts";
 import { formatWork, readWork } from "../../lib/drain/work-order.ts";
+import { changes, find, told } from "./decision-reading.ts";
 import {
   BEGAN,
   BOOT,
@@ -35,20 +36,6 @@ import {
   work,
 } from "./observation-builder.ts";
 
-const kinds = (decision: Decision): readonly string[] =>
-  decision.actions.map(({ kind }) => kind).filter((kind) => kind !== "event" && kind !== "metric");
-const told = (decision: Decision): readonly string[] =>
-  decision.actions.flatMap((action) =>
-    action.kind === "event" ? [action.reason] : action.kind === "metric" ? [action.name] : [],
-  );
-
-function find<Kind extends Action["kind"]>(
-  decision: Decision,
-  kind: Kind,
-): Extract<Action, { kind: Kind }> | undefined {
-  return decision.actions.find((action): action is Extract<Action, { kind: Kind }> => action.kind === kind);
-}
-
 const evicted = (name: string, record: Partial<EvictionRecord>): Memory["evictions"] => ({
   [`uid-of-${name}`]: { outcome: "accepted", at: NOW - SECOND, pod: `shop/${name}`, ...record },
 });
@@ -71,7 +58,7 @@ describe("D7: evictions", () => {
 
   it("wait without a request while everybody was asked", () => {
     const pods = read([pod("web", { deleting: true })]);
-    expect(kinds(decide(observation({ pods }), policy()))).toEqual([]);
+    expect(changes(decide(observation({ pods }), policy()))).toEqual([]);
   });
 
   it("name the budget that blocks, and who waits for it", () => {
@@ -81,7 +68,7 @@ describe("D7: evictions", () => {
     );
     expect(decision.waitingFor).toEqual(["pod shop/web (PodDisruptionBudget shop/web-pdb)"]);
     expect(told(decision)).toEqual(["BlockedEvictions", "EvictionBlocked"]);
-    expect(kinds(decision)).toEqual(["evict"]);
+    expect(changes(decision)).toEqual(["evict"]);
   });
 
   it("tell of the same budgets once, however many pods they hold back (C15)", () => {
@@ -108,7 +95,7 @@ describe("D7: evictions", () => {
 
   it("are not turned into deletes unless force is on and its time has come (I5)", () => {
     const look = (force: boolean, minutes: number, evictions: Memory["evictions"]): readonly string[] =>
-      kinds(
+      changes(
         decide(
           observation({ ...atTime(minutes), pods: read([pod("web")]), memory: { evictions } }),
           policy({ force, forceAfter: 30 * 60 }),
@@ -124,7 +111,7 @@ describe("D7: evictions", () => {
   it("are left out where EC2 says that the machine is down: no kubelet ends a pod there (C26)", () => {
     for (const state of ["stopped", "terminated"] as const) {
       const down = observation({ pods: read([pod("web")]), instance: read(instance({ state })) });
-      expect(kinds(decide(down, policy()))).toEqual([]);
+      expect(changes(decide(down, policy()))).toEqual([]);
     }
   });
 });
@@ -207,12 +194,12 @@ describe("D10: the hand-over", () => {
       { instance: read(instance({ state: "stopped" })) },
     ],
   ])("does not come where %s", (_what, differs) => {
-    expect(kinds(decide(handsOver(differs), policy()))).not.toContain("hand-over");
+    expect(changes(decide(handsOver(differs), policy()))).not.toContain("hand-over");
   });
 
   it("is known from the Node where the memory of it was lost: the successor lives", () => {
     const handed = work(lifecycleTask(), { handedOver: "an earlier pod", token: TOKEN });
-    expect(kinds(decide(handsOver({ node: read(node({ work: formatWork(handed) })) }), policy()))).toEqual(
+    expect(changes(decide(handsOver({ node: read(node({ work: formatWork(handed) })) }), policy()))).toEqual(
       [],
     );
   });
@@ -220,7 +207,7 @@ describe("D10: the hand-over", () => {
   it("is finished where the order was written and the pod not deleted", () => {
     const handed = work(lifecycleTask(), { handedOver: "uid-of-ebs-csi-node", token: TOKEN });
     const decision = decide(handsOver({ node: read(node({ work: formatWork(handed) })) }), policy());
-    expect(kinds(decision)).toEqual(["hand-over"]);
+    expect(changes(decision)).toEqual(["hand-over"]);
   });
 
   it("keeps the order's hand-over when the cordon is written again", () => {
@@ -247,12 +234,12 @@ describe("D13: the deadline", () => {
   );
 
   it("comes a margin before the limit, and not before", () => {
-    expect(kinds(decide({ ...waiting(119), at: NOW - SECOND }, policy()))).not.toContain("complete");
+    expect(changes(decide({ ...waiting(119), at: NOW - SECOND }, policy()))).not.toContain("complete");
   });
 
   it("comes although nothing can be read (D17)", () => {
     const blindly = waiting(119, { node: failed("kubernetes.getNode"), pods: failed("x") });
-    expect(kinds(decide(blindly, policy()))).toEqual(["complete"]);
+    expect(changes(decide(blindly, policy()))).toEqual(["complete"]);
   });
 
   it("is at most 100 heartbeat time-outs, and 48 h", () => {
@@ -321,17 +308,17 @@ describe("D13: a kubelet that has fallen silent", () => {
     ["and nobody knows about the others", { others: failed("kubernetes.listNodes") }],
     ["and nothing is left to wait for", { pods: read([]) }],
   ])("keeps the work going where it is silent %s", (_what, differs) => {
-    expect(kinds(decide(lost(differs), policy()))).not.toContain("complete");
+    expect(changes(decide(lost(differs), policy()))).not.toContain("complete");
   });
 
   it("is judged by the others as they were a minute ago at most", () => {
     const others = { total: 9, unknown: 0, at: NOW - 30 * SECOND };
-    expect(kinds(decide(lost({ others: UNREAD, memory: { others } }), policy()))).toContain("complete");
+    expect(changes(decide(lost({ others: UNREAD, memory: { others } }), policy()))).toContain("complete");
   });
 
   it("is not the same as a Node that says NotReady", () => {
     const notReady = node({ ready: { status: "False", reason: "", message: "", since: NOW - HOUR } });
-    expect(kinds(decide(lost({ node: read(notReady) }), policy()))).not.toContain("complete");
+    expect(changes(decide(lost({ node: read(notReady) }), policy()))).not.toContain("complete");
   });
 });
 
@@ -343,8 +330,8 @@ describe("D17: blind", () => {
   it("completes a machine that it has seen empty and that EC2 shows with its root volume only, in two looks", () => {
     const first = decide(blind({ memory: { emptied: true } }), policy());
     expect(first).toMatchObject({ agrees: "D17", next: { kind: "again" } });
-    expect(kinds(first)).toEqual([]);
-    expect(kinds(decide(blind({ memory: emptied }), policy()))).toEqual(["complete"]);
+    expect(changes(first)).toEqual([]);
+    expect(changes(decide(blind({ memory: emptied }), policy()))).toEqual(["complete"]);
   });
 
   it.each<[string, Differs]>([
@@ -357,7 +344,7 @@ describe("D17: blind", () => {
     ["EC2 did not answer either", { ec2Volumes: failed("ec2.listAttachedVolumes"), memory: emptied }],
     ["only D12 had agreed", { memory: { emptied: true, agreed: "D12" } }],
   ])("completes nothing where %s", (_what, differs) => {
-    expect(kinds(decide(blind(differs), policy()))).not.toContain("complete");
+    expect(changes(decide(blind(differs), policy()))).not.toContain("complete");
   });
 
   it.each([
@@ -398,7 +385,7 @@ describe("D2, D3, D15: the action is over", () => {
     for (const state of ["Terminating:Wait", "Terminating:Proceed", undefined]) {
       const decision = decide(over(state, { pods: read([pod("web")]) }), policy());
       expect(decision.next).toMatchObject({ kind: "done", outcome: "completed-by-other" });
-      expect(kinds(decision)).toEqual([]);
+      expect(changes(decision)).toEqual([]);
       expect(told(decision)).toEqual(["CompletedByOther", "CompletedByOther"]);
     }
   });
@@ -421,7 +408,7 @@ describe("D2, D3, D15: the action is over", () => {
       policy(),
     );
     expect(decision).toMatchObject({ phase: "ending", next: { kind: "again" } });
-    expect(kinds(decision)).toEqual([]);
+    expect(changes(decision)).toEqual([]);
   });
 
   it.each(["InService", "Standby"])(
@@ -448,7 +435,7 @@ describe("D2, D3, D15: the action is over", () => {
 
   it("and the machine is in service: `work` of an earlier boot goes, too", () => {
     const earlier = node({ work: formatWork(work(lifecycleTask(), { bootID: "boot-0" })) });
-    expect(kinds(decide(over("InService", { node: read(earlier) }), policy()))).toEqual(["patch-node"]);
+    expect(changes(decide(over("InService", { node: read(earlier) }), policy()))).toEqual(["patch-node"]);
   });
 
   it("and the machine is in service, but its Node cannot be read: the work goes on until it can", () => {
@@ -462,11 +449,11 @@ describe("D2, D3, D15: the action is over", () => {
   ])("and the machine is in service, but %s: nothing is taken back yet", (_what, differs) => {
     const decision = decide(over("InService", differs), policy());
     expect(decision.next.kind).toBe("again");
-    expect(kinds(decision)).toEqual([]);
+    expect(changes(decision)).toEqual([]);
   });
 
   it("and the machine is in service without anything of ours: nothing is written", () => {
-    expect(kinds(decide(over("InService", { node: read(untouchedNode()) }), policy()))).toEqual([]);
+    expect(changes(decide(over("InService", { node: read(untouchedNode()) }), policy()))).toEqual([]);
   });
 });
 

@@ -10,6 +10,7 @@ import { type Observation, UNREAD } from "../../lib/drain/observation.ts";
 import { remember } from "../../lib/drain/remember.ts";
 import { MINUTE, SECOND } from "../../lib/drain/time.ts";
 import { formatWork, readWork } from "../../lib/drain/work-order.ts";
+import { changes } from "./decision-reading.ts";
 import {
   BOOT,
   DEAD_VOLUME,
@@ -35,9 +36,6 @@ import {
   work,
 } from "./observation-builder.ts";
 
-const kinds = (decision: Decision): readonly string[] =>
-  decision.actions.map(({ kind }) => kind).filter((kind) => kind !== "event" && kind !== "metric");
-
 function force(decision: Decision): Extract<Action, { kind: "force-off" }> | undefined {
   return decision.actions.find((action): action is Extract<Action, { kind: "force-off" }> => {
     return action.kind === "force-off";
@@ -59,7 +57,7 @@ const STOPPED: Differs = { ...ec2Says({ state: "stopped" }), member: member("Ter
 describe("D14: with every proof of death at hand", () => {
   it("taints the Node out of service and removes the pods that were listed, in one look", () => {
     const decision = decide(deadMachine(), policy());
-    expect(kinds(decision)).toEqual(["force-off"]);
+    expect(changes(decision)).toEqual(["force-off"]);
     expect(force(decision)).toMatchObject({
       pods: [{ namespace: "shop", name: "database", uid: "uid-of-database", finished: false }],
       notAfter: NOW + 3 * SECOND,
@@ -119,7 +117,7 @@ describe("D14: with every proof of death at hand", () => {
   });
 
   it("works for a machine that is stopped and not hibernated", () => {
-    expect(kinds(decide(deadMachine(STOPPED), policy()))).toEqual(["force-off"]);
+    expect(changes(decide(deadMachine(STOPPED), policy()))).toEqual(["force-off"]);
   });
 });
 
@@ -183,7 +181,7 @@ function withoutProviderId(): ReturnType<typeof untouchedNode> {
 describe("D14: with one proof missing, nothing is touched", () => {
   it.each(UNPROVED)("%s", (_what, differs, named) => {
     const decision = decide(deadMachine(differs), policy());
-    expect(kinds(decision)).toEqual([]);
+    expect(changes(decision)).toEqual([]);
     expect(decision.next.kind).toBe("again");
     expect(decision.reason).toContain(named);
   });
@@ -195,7 +193,7 @@ describe("D14: with one proof missing, nothing is touched", () => {
     ["EC2", { instance: failed("ec2.describeInstance", "throttled") }],
   ])("%s could not be read (D17)", (_what, differs) => {
     const decision = decide(deadMachine(differs), policy());
-    expect(kinds(decision)).toEqual([]);
+    expect(changes(decision)).toEqual([]);
     expect(decision.phase).toBe("blind");
   });
 
@@ -206,7 +204,7 @@ describe("D14: with one proof missing, nothing is touched", () => {
   });
 
   it("the operator has switched it off", () => {
-    expect(kinds(decide(deadMachine(), policy({ outOfService: false })))).toEqual([]);
+    expect(changes(decide(deadMachine(), policy({ outOfService: false })))).toEqual([]);
   });
 
   it("whichever proofs are missing together", () => {
@@ -215,7 +213,7 @@ describe("D14: with one proof missing, nothing is touched", () => {
       fc.property(subsets, (missing) => {
         const differs = Object.assign({}, ...missing.map(([, each]) => each)) as Differs;
         const seen = deadMachine(differs);
-        expect(kinds(decide(seen, policy()))).toEqual([]);
+        expect(changes(decide(seen, policy()))).toEqual([]);
       }),
     );
   });
@@ -263,9 +261,9 @@ describe("the Lease's silence", () => {
     const { memory } = remember(first, decide(first, policy()), [], policy());
     expect(memory.lease).toEqual({ renewTime: "09:29:00", at: NOW + 8 * SECOND });
     const early = { ...dead, at: NOW + 19 * SECOND, memory };
-    expect(kinds(decide(early, policy()))).toEqual([]);
+    expect(changes(decide(early, policy()))).toEqual([]);
     const late = { ...early, at: NOW + 20 * SECOND };
-    expect(kinds(decide(late, policy()))).toEqual(["force-off"]);
+    expect(changes(decide(late, policy()))).toEqual(["force-off"]);
   });
 
   it("broken twice after the machine's end is another kubelet's: reported, and our taint comes off (I9)", () => {
@@ -303,13 +301,13 @@ describe("D14: when our taint comes off", () => {
 
   it("stays while it is only unknown what EC2 or the Lease would say", () => {
     for (const unknown of [{ lease: failed("kubernetes.getLease") }, { csiNode: failed("x") }]) {
-      expect(kinds(decide(on(unknown), policy()))).toEqual([]);
+      expect(changes(decide(on(unknown), policy()))).toEqual([]);
     }
   });
 
   it("is somebody else's where the value is: that one is never taken off", () => {
     const others = on({ node: read(tainted("an operator's")), attachments: read([]) });
-    expect(kinds(decide(others, policy()))).toEqual([]);
+    expect(changes(decide(others, policy()))).toEqual([]);
   });
 
   it("waits for a Node that cannot be read before the work ends: the taint may be on it", () => {
@@ -369,7 +367,7 @@ describe("D14: how the work ends", () => {
       deadMachine({ node: read(null), csiNode: read(null), lease: read(null) }),
       policy(),
     );
-    expect(kinds(decision)).toEqual([]);
+    expect(changes(decision)).toEqual([]);
     expect(decision.reason).toContain("gone already");
     expect(decision.next.kind).toBe("again");
   });

@@ -1,13 +1,13 @@
 /** Lifecycle work from its first look to its end: whose the Node is, the cordon, the beats, the two looks that agree (D2–D6, D12). */
 import { describe, expect, it } from "vitest";
 import { decide } from "../../lib/drain/decide.ts";
-import type { Action, Decision } from "../../lib/drain/decision.ts";
 import type { Memory } from "../../lib/drain/memory.ts";
 import { EBS_DRIVER } from "../../lib/drain/names.ts";
 import { type Observation, UNREAD } from "../../lib/drain/observation.ts";
 import { workId } from "../../lib/drain/task.ts";
 import { HOUR, MINUTE, SECOND } from "../../lib/drain/time.ts";
-import { formatWork, readWork } from "../../lib/drain/work-order.ts";
+import { formatWork } from "../../lib/drain/work-order.ts";
+import { changes, find, writtenWork } from "./decision-reading.ts";
 import {
   BEGAN,
   BOOT,
@@ -37,26 +37,6 @@ import {
   volumes,
   work,
 } from "./observation-builder.ts";
-
-const kinds = (decision: Decision): readonly string[] => decision.actions.map(({ kind }) => kind);
-const changes = (decision: Decision): readonly string[] =>
-  kinds(decision).filter((kind) => kind !== "event" && kind !== "metric");
-
-function find<Kind extends Action["kind"]>(
-  decision: Decision,
-  kind: Kind,
-): Extract<Action, { kind: Kind }> | undefined {
-  return decision.actions.find((action): action is Extract<Action, { kind: Kind }> => action.kind === kind);
-}
-
-/** The order that a cordon or hand-over writes. */
-function writtenWork(decision: Decision): ReturnType<typeof readWork> {
-  const patch = find(decision, "patch-node")?.patch ?? [];
-  const value = patch.flatMap((step) =>
-    step.op === "add" && step.path.endsWith("~1work") ? [step.value] : [],
-  );
-  return readWork({ work: String(value[0]), bootId: BOOT });
-}
 
 describe("D5: the cordon", () => {
   it("is the first change of all, with `work` in the same patch; then the beat, then evictions (C14)", () => {
@@ -238,26 +218,28 @@ describe("D6: heartbeats", () => {
     ["a beat that failed is sent again at the next look (C19)", beaten(2, false), true],
   ])("%s", (_what, remembered, beats) => {
     const decision = decide(observation({ memory: remembered }), policy());
-    expect(kinds(decision).includes("heartbeat")).toBe(beats);
+    expect(changes(decision).includes("heartbeat")).toBe(beats);
   });
 
   it("begin with the first look", () => {
-    expect(kinds(decide(firstLook(), policy()))).toContain("heartbeat");
+    expect(changes(decide(firstLook(), policy()))).toContain("heartbeat");
   });
 
   it.each<[string, Partial<Observation>]>([
     ["the Node cannot be read", { node: failed("kubernetes.getNode") }],
     ["the pods cannot be read", { pods: failed("kubernetes.listPodsOnNode", "forbidden") }],
   ])("go on while %s (D17)", (_what, differs) => {
-    expect(kinds(decide(observation({ ...differs, memory: beaten(150) }), policy()))).toContain("heartbeat");
+    expect(changes(decide(observation({ ...differs, memory: beaten(150) }), policy()))).toContain(
+      "heartbeat",
+    );
   });
 
   it("end with the action (I10)", () => {
     const over = { action: "over", ...beaten(200) } as const;
     const member = read({ instance: INSTANCE, group: "workers-a", lifecycleState: "Terminating:Proceed" });
-    expect(kinds(decide(observation({ member, memory: over }), policy()))).not.toContain("heartbeat");
+    expect(changes(decide(observation({ member, memory: over }), policy()))).not.toContain("heartbeat");
     const completed = { action: "completed", ...beaten(200) } as const;
-    expect(kinds(decide(observation({ memory: completed }), policy()))).toEqual([]);
+    expect(decide(observation({ memory: completed }), policy()).actions).toEqual([]);
   });
 
   it("leave looks at most a quarter of the time-out apart", () => {

@@ -1,12 +1,12 @@
 /** D16: two minutes, no action to complete. */
 import { describe, expect, it } from "vitest";
 import { decide } from "../../lib/drain/decide.ts";
-import type { Decision, Eviction } from "../../lib/drain/decision.ts";
 import type { Memory } from "../../lib/drain/memory.ts";
 import { EBS_DRIVER } from "../../lib/drain/names.ts";
 import { UNREAD } from "../../lib/drain/observation.ts";
 import { MINUTE, SECOND } from "../../lib/drain/time.ts";
 import { formatWork } from "../../lib/drain/work-order.ts";
+import { changes, evictions } from "./decision-reading.ts";
 import {
   BEGAN,
   type Differs,
@@ -32,19 +32,13 @@ import {
   work,
 } from "./observation-builder.ts";
 
-const kinds = (decision: Decision): readonly string[] =>
-  decision.actions.map(({ kind }) => kind).filter((kind) => kind !== "event" && kind !== "metric");
 const spot = (differs: Differs = {}) =>
   observation({ task: spotTask(), node: read(node({ work: formatWork(work(spotTask())) })), ...differs });
-
-function evictions(decision: Decision): readonly Eviction[] {
-  return decision.actions.flatMap((action) => (action.kind === "evict" ? action.groups.flat() : []));
-}
 
 describe("D16: a spot notice", () => {
   it("cordons, then evicts, and beats nothing", () => {
     const decision = decide(firstLook({ task: spotTask(), pods: read([pod("web")]) }), policy());
-    expect(kinds(decision)).toEqual(["patch-node", "evict"]);
+    expect(changes(decision)).toEqual(["patch-node", "evict"]);
     expect(JSON.stringify(decision.actions[0])).not.toContain(String.raw`\"hook\"`);
     expect(decision.deadline).toBe(BEGAN + 2 * MINUTE);
   });
@@ -65,7 +59,7 @@ describe("D16: a spot notice", () => {
 
   it("leaves a lifecycle action's order on the Node as it is", () => {
     const ordered = node({ work: formatWork(work(lifecycleTask())) });
-    expect(kinds(decide(spot({ node: read(ordered) }), policy()))).toEqual([]);
+    expect(changes(decide(spot({ node: read(ordered) }), policy()))).toEqual([]);
   });
 
   it("hands nothing over: there is no action to complete", () => {
@@ -75,7 +69,7 @@ describe("D16: a spot notice", () => {
       volumes: volumes("vol-1"),
       ec2Volumes: read([ec2Attachment("vol-1")]),
     });
-    expect(kinds(decide(waiting, policy()))).toEqual([]);
+    expect(changes(decide(waiting, policy()))).toEqual([]);
   });
 
   it("ends when two looks agree that nothing is left (D12)", () => {
@@ -83,7 +77,7 @@ describe("D16: a spot notice", () => {
     expect(first).toMatchObject({ agrees: "D12", next: { kind: "again" } });
     const second = decide(drained({ task: spotTask() }), policy());
     expect(second.next).toMatchObject({ kind: "done", outcome: "freed" });
-    expect(kinds(second)).toEqual([]);
+    expect(changes(second)).toEqual([]);
   });
 
   it("ends at the notice's time and says what still blocks", () => {
@@ -117,7 +111,7 @@ describe("D16: a spot notice", () => {
     ],
   ])("changes nothing and looks again where %s", (_what, differs) => {
     const decision = decide(spot({ pods: read([pod("web")]), ...differs }), policy());
-    expect(kinds(decision)).toEqual([]);
+    expect(changes(decision)).toEqual([]);
     expect(decision.next.kind).toBe("again");
   });
 
@@ -132,7 +126,7 @@ describe("D16: a spot notice", () => {
       instance: read(instance()),
       pods: read([pod("web")]),
     });
-    expect(kinds(decide(adopted, policy()))).toEqual([]);
+    expect(changes(decide(adopted, policy()))).toEqual([]);
   });
 
   it("waits for a Node that may still come", () => {

@@ -10,6 +10,7 @@ import { ForeignInstances } from "../../lib/engine/foreign-instances.ts";
 import { look } from "../../lib/engine/look.ts";
 import { Recorder } from "../engine/recorder.ts";
 import { SmallWorld } from "../engine/small-world.ts";
+import { changes } from "./decision-reading.ts";
 import {
   INSTANCE,
   NODE,
@@ -37,8 +38,6 @@ import {
 } from "./observation-builder.ts";
 import type { RuleRow } from "./rule-row.ts";
 
-const kinds = (decision: Decision): readonly string[] =>
-  decision.actions.map(({ kind }) => kind).filter((kind) => kind !== "event" && kind !== "metric");
 const outcome = ({ next }: Decision): string => (next.kind === "done" ? next.outcome : "again");
 const over = (lifecycleState: string): Partial<Parameters<typeof observation>[0]> => ({
   member: read({ instance: INSTANCE, group: "workers-a", lifecycleState }),
@@ -92,7 +91,7 @@ export const DRAIN_RULES: readonly RuleRow[] = [
       const decision = decide(observation(over("Terminating:Wait")), policy());
       expect(outcome(decision)).toBe("completed-by-other");
       expect(decision.actions).toContainEqual({ kind: "metric", name: "CompletedByOther", value: 1 });
-      expect(kinds(decision)).toEqual([]);
+      expect(changes(decision)).toEqual([]);
     },
   },
   {
@@ -126,7 +125,7 @@ export const DRAIN_RULES: readonly RuleRow[] = [
     shows: "the cordon, with `work` in the same patch, is the first change of all",
     holds: () => {
       const decision = decide(firstLook({ pods: read([pod("web")]) }), policy());
-      expect(kinds(decision)).toEqual(["patch-node", "heartbeat", "evict"]);
+      expect(changes(decision)).toEqual(["patch-node", "heartbeat", "evict"]);
       expect(decision.actions[0]).toMatchObject({ patch: [{ op: "test", path: "/metadata/uid" }, {}, {}] });
     },
   },
@@ -134,11 +133,11 @@ export const DRAIN_RULES: readonly RuleRow[] = [
     rule: "D6",
     shows: "beats begin with the first look and come at half the time-out",
     holds: () => {
-      expect(kinds(decide(firstLook(), policy()))).toContain("heartbeat");
+      expect(changes(decide(firstLook(), policy()))).toContain("heartbeat");
       const beaten = (seconds: number): Decision =>
         decide(observation({ memory: { beat: { at: NOW - seconds * SECOND, ok: true } } }), policy());
-      expect(kinds(beaten(140))).toEqual([]);
-      expect(kinds(beaten(150))).toEqual(["heartbeat"]);
+      expect(changes(beaten(140))).toEqual([]);
+      expect(changes(beaten(150))).toEqual(["heartbeat"]);
     },
   },
   {
@@ -157,7 +156,7 @@ export const DRAIN_RULES: readonly RuleRow[] = [
     shows: "the node's own pods and finished ones neither go nor keep the work open",
     holds: () => {
       const own = [pod("static", { mirror: true }), daemonPod("logs"), pod("job", { phase: "Succeeded" })];
-      expect(kinds(decide(drained({ pods: read(own) }), policy()))).toEqual(["complete"]);
+      expect(changes(decide(drained({ pods: read(own) }), policy()))).toEqual(["complete"]);
     },
   },
   {
@@ -167,7 +166,7 @@ export const DRAIN_RULES: readonly RuleRow[] = [
       const ending = pod("web", { deleting: true, phase: "Failed" });
       const evictions = { [ending.uid]: { outcome: "accepted", at: NOW, pod: "shop/web" } } as const;
       const waiting = drained({ pods: read([ending]), memory: { evictions } });
-      expect(kinds(decide(waiting, policy()))).toEqual([]);
+      expect(changes(decide(waiting, policy()))).toEqual([]);
     },
   },
   {
@@ -180,9 +179,9 @@ export const DRAIN_RULES: readonly RuleRow[] = [
         volumes: volumes("vol-1"),
         ec2Volumes: read([ROOT, ec2Attachment("vol-1")]),
       };
-      expect(kinds(decide(observation(left), policy()))).toEqual(["hand-over"]);
+      expect(changes(decide(observation(left), policy()))).toEqual(["hand-over"]);
       const again = observation({ ...left, memory: { handedOver: "an earlier pod" } });
-      expect(kinds(decide(again, policy()))).toEqual([]);
+      expect(changes(decide(again, policy()))).toEqual([]);
     },
   },
   {
@@ -223,8 +222,8 @@ export const DRAIN_RULES: readonly RuleRow[] = [
     rule: "D12",
     shows: "CONTINUE needs two looks that agree",
     holds: () => {
-      expect(kinds(decide(drained({ memory: { agreed: "" } }), policy()))).toEqual([]);
-      expect(kinds(decide(drained(), policy()))).toEqual(["complete"]);
+      expect(changes(decide(drained({ memory: { agreed: "" } }), policy()))).toEqual([]);
+      expect(changes(decide(drained(), policy()))).toEqual(["complete"]);
     },
   },
   {
@@ -245,9 +244,9 @@ export const DRAIN_RULES: readonly RuleRow[] = [
     rule: "D14",
     shows: "a dead machine is forced off with every proof, and not with one missing",
     holds: () => {
-      expect(kinds(decide(deadMachine(), policy()))).toEqual(["force-off"]);
+      expect(changes(decide(deadMachine(), policy()))).toEqual(["force-off"]);
       const adopted = read({ name: NODE, nodeIds: { [EBS_DRIVER]: OTHER_INSTANCE } });
-      expect(kinds(decide(deadMachine({ csiNode: adopted }), policy()))).toEqual([]);
+      expect(changes(decide(deadMachine({ csiNode: adopted }), policy()))).toEqual([]);
     },
   },
   {
@@ -275,11 +274,11 @@ export const DRAIN_RULES: readonly RuleRow[] = [
     holds: () => {
       const blind = { pods: failed("kubernetes.listPodsOnNode"), ec2Volumes: read([ROOT]) };
       const due = { at: NOW - 200 * SECOND, ok: true };
-      expect(kinds(decide(observation({ ...blind, memory: { beat: due } }), policy()))).toEqual([
+      expect(changes(decide(observation({ ...blind, memory: { beat: due } }), policy()))).toEqual([
         "heartbeat",
       ]);
       const emptied = observation({ ...blind, memory: { emptied: true, agreed: "D17" } });
-      expect(kinds(decide(emptied, policy()))).toEqual(["complete"]);
+      expect(changes(decide(emptied, policy()))).toEqual(["complete"]);
     },
   },
   {
@@ -292,7 +291,7 @@ export const DRAIN_RULES: readonly RuleRow[] = [
       const { decision } = await look(lifecycleTask(), initialMemory(NOW), policy(), world.ports, {
         dryRun: true,
       });
-      expect(kinds(decision)).toEqual(["patch-node", "heartbeat", "evict"]);
+      expect(changes(decision)).toEqual(["patch-node", "heartbeat", "evict"]);
       expect(world.changes()).toEqual([]);
     },
   },

@@ -1,37 +1,17 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { HOUR, MINUTE } from "../../lib/drain/time.ts";
-import { VirtualClock } from "../../lib/sim/clock.ts";
 import { SimulatedEc2 } from "../../lib/sim/ec2.ts";
 import { Random } from "../../lib/sim/random.ts";
-import { Ec2Fault } from "../../lib/sim/seams.ts";
+import { type Ec2World, ec2World, START, faultOf } from "./ec2-world.ts";
 
-const START = Date.parse("2026-11-02T09:30:00.700Z");
-
-let clock: VirtualClock;
-let ec2: SimulatedEc2;
+let clock: Ec2World["clock"];
+let ec2: Ec2World["ec2"];
+let pass: Ec2World["pass"];
+let runningInstance: Ec2World["runningInstance"];
 
 beforeEach(() => {
-  clock = new VirtualClock(START);
-  ec2 = new SimulatedEc2({ clock, random: new Random(1) });
+  ({ clock, ec2, pass, runningInstance } = ec2World());
 });
-
-const pass = (milliseconds: number): Promise<void> => clock.advance(clock.now() + milliseconds);
-
-async function runningInstance(): Promise<string> {
-  const id = ec2.runInstance({ group: "workers-a" });
-  await pass(MINUTE);
-  return id;
-}
-
-function faultOf(work: () => void): string {
-  try {
-    work();
-  } catch (error) {
-    if (error instanceof Ec2Fault) return error.code;
-    throw error;
-  }
-  return "none";
-}
 
 describe("instances of simulated EC2", () => {
   test("an instance goes from pending to running, with LaunchTime in whole seconds and its root volume attached", async () => {

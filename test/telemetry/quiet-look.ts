@@ -2,41 +2,24 @@
 import type { Decision } from "../../lib/drain/decision.ts";
 import { initialMemory } from "../../lib/drain/memory.ts";
 import type { Observation } from "../../lib/drain/observation.ts";
-import { UNREAD } from "../../lib/drain/observation.ts";
+import type { Task } from "../../lib/drain/task.ts";
 import type { Instant } from "../../lib/drain/time.ts";
+import { nothingYet } from "../../lib/engine/observe.ts";
 
 export function quietObservation(now: Instant, differs: Partial<Observation> = {}): Observation {
-  return {
-    at: now,
-    task: {
-      kind: "gone",
-      id: "gone-i-0abc-t5x2y0",
-      cluster: "blue",
-      group: "workers-a",
-      instance: "i-0abc",
-      launchTime: now - 3_600_000,
-      at: now - 10_000,
-      by: "event",
-      state: "terminated",
-    },
-    memory: { ...initialMemory(now - 10_000), looks: 3, node: { name: "ip-10-0-0-1", uid: "n1" } },
-    instance: UNREAD,
-    ec2At: 0,
-    member: UNREAD,
-    node: UNREAD,
-    csiNode: UNREAD,
-    lease: UNREAD,
-    pods: UNREAD,
-    attachments: UNREAD,
-    rows: UNREAD,
-    ec2Volumes: UNREAD,
-    elsewhere: UNREAD,
-    others: UNREAD,
-    claims: {},
-    volumes: {},
-    calls: { "kubernetes.getNode": 1 },
-    ...differs,
+  const task: Task = {
+    kind: "gone",
+    id: "gone-i-0abc-t5x2y0",
+    cluster: "blue",
+    group: "workers-a",
+    instance: "i-0abc",
+    launchTime: now - 3_600_000,
+    at: now - 10_000,
+    by: "event",
+    state: "terminated",
   };
+  const memory = { ...initialMemory(now - 10_000), looks: 3, node: { name: "ip-10-0-0-1", uid: "n1" } };
+  return { ...nothingYet(task, memory, now), calls: { "kubernetes.getNode": 1 }, ...differs };
 }
 
 export function quietDecision(now: Instant, differs: Partial<Decision> = {}): Decision {
