@@ -36,7 +36,7 @@ export interface GroupDescription {
 }
 
 export interface Group {
-  readonly spec: GroupSpec;
+  spec: GroupSpec;
   desired: number;
 }
 
@@ -65,6 +65,23 @@ export class GroupMembers {
       "ValidationError",
       `AutoScalingGroup name not found - AutoScalingGroup ${name} not found`,
     );
+  }
+
+  /** A hook of that name takes the place of what it was. Actions that are open keep what they began with. */
+  putHook(group: string, hook: HookSpec): void {
+    const owner = this.group(group);
+    const others = owner.spec.hooks.filter(({ name }) => name !== hook.name);
+    owner.spec = { ...owner.spec, hooks: [...others, hook] };
+  }
+
+  /** Throws Ec2Fault ValidationError where the group has no such hook. */
+  deleteHook(group: string, name: string): void {
+    const owner = this.group(group);
+    const others = owner.spec.hooks.filter((hook) => hook.name !== name);
+    if (others.length === owner.spec.hooks.length) {
+      throw new Ec2Fault("ValidationError", `No Lifecycle Hook found with name ${name}`);
+    }
+    owner.spec = { ...owner.spec, hooks: others };
   }
 
   groupOf(instance: string): Group {

@@ -6,6 +6,7 @@ import type { Instant } from "../drain/time.ts";
 import { SECOND } from "../drain/time.ts";
 import type {
   ActionName,
+  HookSpec,
   LifecycleAction,
   LifecycleRecord,
   LifecycleResult,
@@ -67,6 +68,16 @@ export class SimulatedAutoScaling {
 
   createGroup(spec: GroupSpec): void {
     this.#members.addGroup(spec);
+  }
+
+  /** PutLifecycleHook, for the way to termination. Throws Ec2Fault ValidationError for an unknown group. */
+  putHook(group: string, hook: HookSpec): void {
+    this.#members.putHook(group, hook);
+  }
+
+  /** DeleteLifecycleHook. Throws Ec2Fault ValidationError. */
+  deleteHook(group: string, name: string): void {
+    this.#members.deleteHook(group, name);
   }
 
   /** A new instance of the group, Pending until EC2 runs it; its id. */

@@ -1,5 +1,5 @@
 /** The Auto Scaling API (2011-01-01) of the simulated service: parameters in, the fields of the XML answer out. */
-import type { LifecycleResult } from "./auto-scaling-actions.ts";
+import type { HookSpec, LifecycleResult } from "./auto-scaling-actions.ts";
 import type { GroupDescription, GroupMember } from "./auto-scaling-members.ts";
 import type { SimulatedAutoScaling } from "./auto-scaling.ts";
 import type { Form } from "./aws-http-form.ts";
@@ -16,6 +16,8 @@ interface Context {
 
 /** `undefined`: the answer has no result element. */
 type Action = (form: Form, context: Context) => Readonly<Record<string, Xml>> | undefined;
+
+const TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING";
 
 export const AUTO_SCALING_ACTIONS: Readonly<Record<string, Action>> = {
   DescribeAutoScalingInstances: (form, { autoScaling, pageSize }) => {
@@ -37,6 +39,17 @@ export const AUTO_SCALING_ACTIONS: Readonly<Record<string, Action>> = {
     const members = group.members.filter(isInWarmPool);
     const page = pageOf(members, pageLength(form, pageSize), form.get("NextToken"));
     return { Instances: page.items.map(memberFields), NextToken: page.nextToken };
+  },
+  DescribeLifecycleHooks: (form, { autoScaling }) => ({
+    LifecycleHooks: groupNamed(form, autoScaling).hooks.map((hook) => hookFields(form, hook)),
+  }),
+  PutLifecycleHook: (form, { autoScaling }) => {
+    autoScaling.putHook(required(form, "AutoScalingGroupName"), hookIn(form));
+    return {};
+  },
+  DeleteLifecycleHook: (form, { autoScaling }) => {
+    autoScaling.deleteHook(required(form, "AutoScalingGroupName"), required(form, "LifecycleHookName"));
+    return {};
   },
   RecordLifecycleActionHeartbeat: (form, { autoScaling, caller }) => {
     autoScaling.heartbeat(actionIn(form), caller);
@@ -111,8 +124,38 @@ function actionIn(form: Form): {
   };
 }
 
+/** Auto Scaling's defaults: an hour, and ABANDON. */
+function hookIn(form: Form): HookSpec {
+  const transition = required(form, "LifecycleTransition");
+  if (transition !== TERMINATING) {
+    throw new Ec2Fault("ValidationError", `Lifecycle transition ${transition} is not simulated`);
+  }
+  const metadata = form.get("NotificationMetadata");
+  return {
+    name: required(form, "LifecycleHookName"),
+    heartbeatTimeout: Number(form.get("HeartbeatTimeout") ?? 3_600),
+    defaultResult: lifecycleResult(form.get("DefaultResult") ?? "ABANDON"),
+    ...(metadata === null ? {} : { metadata }),
+  };
+}
+
+function hookFields(form: Form, hook: HookSpec): Xml {
+  return {
+    LifecycleHookName: hook.name,
+    AutoScalingGroupName: required(form, "AutoScalingGroupName"),
+    LifecycleTransition: TERMINATING,
+    NotificationMetadata: hook.metadata,
+    HeartbeatTimeout: hook.heartbeatTimeout,
+    GlobalTimeout: Math.min(172_800, 100 * hook.heartbeatTimeout),
+    DefaultResult: hook.defaultResult,
+  };
+}
+
 function resultIn(form: Form): LifecycleResult {
-  const result = required(form, "LifecycleActionResult");
+  return lifecycleResult(required(form, "LifecycleActionResult"));
+}
+
+function lifecycleResult(result: string): LifecycleResult {
   if (result === "CONTINUE" || result === "ABANDON") return result;
   throw new Ec2Fault("ValidationError", `Lifecycle action result ${result} is not valid`);
 }

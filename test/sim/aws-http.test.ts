@@ -205,6 +205,31 @@ describe("the Auto Scaling API of the simulated service", () => {
     expect(autoScaling.describeGroups()[0]?.desired).toBe(1);
   });
 
+  test("a hook is put, described, put again with other settings, and deleted once", async () => {
+    autoScaling.createGroup({ name: "workers-a", hooks: [] });
+    const name = { AutoScalingGroupName: "workers-a", LifecycleHookName: "ebs-drain" };
+    const transition = { LifecycleTransition: "autoscaling:EC2_INSTANCE_TERMINATING" };
+    await postAutoScaling({ Action: "PutLifecycleHook", ...name, ...transition });
+    const first = await postAutoScaling({ Action: "DescribeLifecycleHooks", ...name });
+    const settings = { HeartbeatTimeout: "300", DefaultResult: "CONTINUE" };
+    await postAutoScaling({ Action: "PutLifecycleHook", ...name, ...transition, ...settings });
+    const hooks = autoScaling.describeGroups()[0]?.hooks;
+    const deleted = await postAutoScaling({ Action: "DeleteLifecycleHook", ...name });
+    const again = await postAutoScaling({ Action: "DeleteLifecycleHook", ...name });
+
+    expect([textsOf(first.xml, "HeartbeatTimeout"), textsOf(first.xml, "DefaultResult")]).toEqual([
+      ["3600"],
+      ["ABANDON"],
+    ]);
+    expect(hooks).toEqual([HOOK]);
+    expect([deleted.status, again.status, textsOf(again.xml, "Code")[0]]).toEqual([
+      200,
+      400,
+      "ValidationError",
+    ]);
+    expect(autoScaling.describeGroups()[0]?.hooks).toEqual([]);
+  });
+
   test("a call that names neither token nor instance, and a result that is none, are refused", async () => {
     autoScaling.createGroup({ name: "workers-a", hooks: [HOOK] });
     const name = { AutoScalingGroupName: "workers-a", LifecycleHookName: "ebs-drain" };
