@@ -21,11 +21,24 @@ export type Sources = ReadonlyMap<string, string>;
 
 type SyntaxNode = Readonly<Record<string, unknown>>;
 
+/** Several rules read the same sources: each text is parsed once. */
+const read = new Map<string, readonly SourceImport[]>();
+
 /** Throws where the source does not parse. */
 export function importsOf(path: string, text: string): readonly SourceImport[] {
+  const key = `${path}\n${text}`;
+  const found = read.get(key) ?? parsedImports(path, text);
+  read.set(key, found);
+  return found;
+}
+
+function parsedImports(path: string, text: string): readonly SourceImport[] {
   const { program, errors } = parseSync(path, text, { lang: "ts" });
   if (errors.length > 0) throw new Error(`${path} does not parse: ${errors[0]?.message ?? ""}`);
-  return nodesOf(program).flatMap((node) => {
+  // Imports stand at the top; only those in parentheses may stand anywhere.
+  const top: readonly unknown[] = program.body;
+  const nodes = /\bimport\s*\(/.test(text) ? nodesOf(program) : top.filter(isNode);
+  return nodes.flatMap((node) => {
     const form = formOf(node);
     return form === undefined ? [] : [{ form, ...targetOf(path, node["source"]) }];
   });
