@@ -1,5 +1,5 @@
 /** H10: the Event on the Node that says how a hold ended. */
-import { PRODUCT } from "../lib/drain/names.ts";
+import { type HookEventReason, PRODUCT } from "../lib/drain/names.ts";
 import { shortHash } from "../lib/drain/task.ts";
 import { isoOf } from "../lib/drain/time.ts";
 import { PortError } from "../lib/engine/errors.ts";
@@ -66,8 +66,7 @@ function eventOf({ node, nodeUid, pod }: EventSubject, end: HoldEnd, at: number)
   };
 }
 
-/** VolumesDetached is what the drain says of the same; the others are the hook's own. */
-function eventReason(end: HoldEnd): string {
+function eventReason(end: HoldEnd): HookEventReason {
   if (end.detached) return "VolumesDetached";
   switch (end.rule) {
     case "H6":

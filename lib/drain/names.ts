@@ -38,6 +38,16 @@ export const EVENT_REASONS = [
 ] as const;
 export type EventReason = (typeof EVENT_REASONS)[number];
 
+/** Reasons of the hook's one Event per hold (H10). VolumesDetached is what the drain says of the same. */
+export const HOOK_EVENT_REASONS = [
+  "VolumesDetached",
+  "HookReleased",
+  "HookCalledOff",
+  "HookDeadline",
+  "HookDriverGone",
+] as const;
+export type HookEventReason = (typeof HOOK_EVENT_REASONS)[number];
+
 /** CloudWatch metrics, in the namespace of the product's name. */
 export const METRICS = [
   "DrainsStarted",
