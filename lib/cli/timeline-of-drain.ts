@@ -10,12 +10,16 @@ import type { Entry, Weight } from "./timeline.ts";
 import type { Names } from "./timeline-names.ts";
 
 export function linesOfDrain(embedded: Embedded, run: Run, names: Names): readonly Entry[] {
+  return [...linesOfActs(embedded, run, names), ...linesOfLooks(embedded.looks, names)];
+}
+
+/** What it starts and changes, without what its looks decide. */
+export function linesOfActs(embedded: Embedded, run: Run, names: Names): readonly Entry[] {
   const { world, scene, witness } = run;
   const changes = world.clusterPort.changes.filter(({ node }) => node === scene.node);
   return [
     ...embedded.executions().map(lineOfStart),
     ...changes.flatMap((change) => linesOfChange(change, witness.pods, names)),
-    ...linesOfLooks(embedded.looks, names),
   ];
 }
 
@@ -30,6 +34,8 @@ function lineOfStart({ name, task, startedAt }: RunExecution): Entry {
       return entry(startedAt, `${by} starts the drain`, "key");
     case "spot":
       return entry(startedAt, `${by} starts the drain against the clock (D16)`, "key");
+    case "manual":
+      return entry(startedAt, "an operator drains the Node (D19)", "key");
     case "gone":
       return { ...entry(startedAt, `${by} has the gone machine looked after (D14)`), once: true };
     default:

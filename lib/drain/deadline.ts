@@ -1,4 +1,4 @@
-/** D13: when a piece of work ends whatever is left, and D16, D14: the same for spot and gone. */
+/** D13: when a piece of work ends whatever is left, and D16, D14, D19: the same for spot, gone and by hand. */
 import type { Observation } from "./observation.ts";
 import { valueOf } from "./observation.ts";
 import type { Policy } from "./policy.ts";
@@ -28,6 +28,7 @@ export function ownDeadline(task: Task, policy: Policy): Instant {
         margin
       );
     case "spot":
+    case "manual":
       return task.until;
     case "gone":
       return task.at + GONE_LIMIT;

@@ -5,6 +5,7 @@
 import type { Decision } from "./decision.ts";
 import { decideGone } from "./gone.ts";
 import { decideLifecycle } from "./lifecycle.ts";
+import { decideManual } from "./manual.ts";
 import type { Observation } from "./observation.ts";
 import type { Policy } from "./policy.ts";
 import { understand } from "./situation.ts";
@@ -20,6 +21,8 @@ export function decide(observation: Observation, policy: Policy): Decision {
       return decideSpot(situation, task);
     case "gone":
       return decideGone(situation, task);
+    case "manual":
+      return decideManual(situation, task);
     default:
       return task satisfies never;
   }

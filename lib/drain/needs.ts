@@ -6,6 +6,7 @@ import { isKubeletSilent } from "./deadline.ts";
 import { type Observation, valueOf } from "./observation.ts";
 import type { Policy } from "./policy.ts";
 import { type Situation, hasSettled, isMachineDown, isOfInstance, understand } from "./situation.ts";
+import type { Task } from "./task.ts";
 import { MINUTE, SECOND } from "./time.ts";
 import { managedInUse } from "./volumes.ts";
 
@@ -15,9 +16,20 @@ import { managedInUse } from "./volumes.ts";
  */
 export function needsInstance(observation: Observation): boolean {
   const { task, memory, at } = observation;
+  if (!mayAskEc2(task)) return false;
   if (task.kind === "gone" || memory.action === "over" || memory.machineDown) return true;
   if (!memory.machineSeen) return true;
   return at >= memory.ec2NotBefore && isNodeSilent(observation);
+}
+
+/** D19: a drain by hand goes on without AWS credentials. */
+export function mayAskEc2(task: Task): boolean {
+  return task.kind !== "manual" || task.sources === "both";
+}
+
+/** The Node's name where it need not be looked for: from an earlier look, or as the operator named it. */
+export function knownNodeName({ memory, task }: Observation): string | undefined {
+  return memory.node?.name ?? (task.kind === "manual" ? task.node.name : undefined);
 }
 
 function isNodeSilent({ node, memory }: Observation): boolean {
@@ -36,8 +48,11 @@ export function needsMember(observation: Observation): boolean {
 export function needsCsiNode(observation: Observation): boolean {
   const node = valueOf(observation.node);
   if (!node || observation.task.kind === "gone") return !!node;
-  // Another machine's Node is told by its provider id alone.
-  const isOurs = node.providerId !== undefined && isOfInstance(node.providerId, observation.task.instance);
+  // Another machine's Node is told by its provider id alone, one that came after the operator's by its uid.
+  const isOurs =
+    observation.task.kind === "manual"
+      ? node.uid === observation.task.node.uid
+      : node.providerId !== undefined && isOfInstance(node.providerId, observation.task.instance);
   return isOurs && node.bootId !== observation.memory.verifiedBoot;
 }
 
@@ -82,7 +97,7 @@ const TAINT_SETTLES = 60 * SECOND;
 /** EC2's attachments: at the start, at the hand-over, when Kubernetes says nothing blocks, and where nothing moves (I12). */
 export function needsEc2Volumes(observation: Observation, policy: Policy): boolean {
   const { memory, at, task } = observation;
-  if (memory.action === "over") return false;
+  if (memory.action === "over" || !mayAskEc2(task)) return false;
   // The look that has to agree reads EC2 itself, however recently the look before it did.
   if (memory.agreed !== "") return true;
   if (at < memory.ec2NotBefore) return false;

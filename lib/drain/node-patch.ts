@@ -12,6 +12,11 @@ export function cordonPatch(node: NodeView, work: Work): readonly PatchOperation
   ];
 }
 
+/** Unschedulable alone, as kubectl's cordon is (D19). */
+export function plainCordonPatch(node: NodeView): readonly PatchOperation[] {
+  return [testUid(node), { op: "add", path: "/spec/unschedulable", value: true }];
+}
+
 /** `work` alone. */
 export function workPatch(node: NodeView, work: Work): readonly PatchOperation[] {
   return [testUid(node), ...writeWork(node, work)];

@@ -184,10 +184,12 @@ function leaseMemory(memory: Memory, situation: Situation): Partial<Memory> {
  */
 function confirmed(memory: Memory, situation: Situation): Pick<Memory, "cordonedAt"> | Record<string, never> {
   if (memory.cordonedAt !== undefined) return {};
-  const { ownership, node, now } = situation;
+  const { ownership, node, now, task } = situation;
+  const isByHand = task.kind === "manual";
   const noNode =
-    ownership === "absent" && (memory.node !== undefined || (memory.lookups >= 1 && memory.nodesListed));
-  const cordoned = node?.unschedulable === true && ownOrder(situation) !== undefined;
+    ownership === "absent" &&
+    (isByHand || memory.node !== undefined || (memory.lookups >= 1 && memory.nodesListed));
+  const cordoned = node?.unschedulable === true && (isByHand || ownOrder(situation) !== undefined);
   return noNode || cordoned ? { cordonedAt: now } : {};
 }
 

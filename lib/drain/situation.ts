@@ -7,14 +7,14 @@ import type { Memory } from "./memory.ts";
 import { type Failure, type Observation, isAbsent, valueOf } from "./observation.ts";
 import { type NodePods, classifyPods } from "./pods.ts";
 import type { Policy } from "./policy.ts";
-import { type Task, isForAction, isForMachine } from "./task.ts";
+import { type ManualTask, type Task, isForAction, isForMachine } from "./task.ts";
 import { type Instant, SECOND } from "./time.ts";
 import { judgeVolumes } from "./volumes.ts";
 import { type Work, type WorkReading, readWork } from "./work-order.ts";
 
 /**
  * Whose the Node of that name is.
- * - `ours`: provider id, CSINode and LaunchTime agree for this boot.
+ * - `ours`: provider id, CSINode and LaunchTime agree for this boot; in a drain by hand, the Node is the one that was named.
  * - `absent`: there is none, or its provider id is another machine's.
  * - `adopted`: the provider id says this machine, a kubelet of another one lives under the name.
  * - `unverified`: not everything could be read yet; nothing is changed.
@@ -66,6 +66,7 @@ export function understand(observation: Observation, policy: Policy): Situation 
 }
 
 function ownershipOf(observation: Observation, policy: Policy): Ownership {
+  if (observation.task.kind === "manual") return ownershipOfNamed(observation, observation.task, policy);
   if (isRestarted(observation)) return "unverified";
   if (isAbsent(observation.node)) return "absent";
   const node = valueOf(observation.node);
@@ -73,6 +74,17 @@ function ownershipOf(observation: Observation, policy: Policy): Ownership {
   if (!isOfInstance(node.providerId, observation.task.instance)) return "absent";
   if (node.bootId === observation.memory.verifiedBoot) return "ours";
   return verifyBoot(observation, policy);
+}
+
+/** D19: whoever names a Node means that object, whatever its provider id says. */
+function ownershipOfNamed(observation: Observation, task: ManualTask, policy: Policy): Ownership {
+  if (isAbsent(observation.node)) return "absent";
+  const node = valueOf(observation.node);
+  if (!node) return "unverified";
+  if (node.uid !== task.node.uid) return "absent";
+  if (node.bootId === observation.memory.verifiedBoot) return "ours";
+  if (observation.csiNode.kind !== "read") return "unverified";
+  return isCsiNodeForeign(observation, policy) ? "adopted" : "ours";
 }
 
 /** `aws:///eu-west-1a/i-…`: only the id behind the last slash counts. */
@@ -85,19 +97,22 @@ export function isOfInstance(providerId: string, instance: string): boolean {
  * EC2 says the machine is down is another machine's.
  */
 function verifyBoot(observation: Observation, policy: Policy): Ownership {
-  const csiNode = observation.csiNode;
-  if (csiNode.kind !== "read" || observation.instance.kind !== "read") return "unverified";
-  const foreign = policy.drivers.some((driver) => {
-    const nodeId = csiNode.value?.nodeIds[driver];
-    return nodeId !== undefined && !nodeId.endsWith(observation.task.instance);
-  });
-  if (foreign) return "adopted";
+  if (observation.csiNode.kind !== "read" || observation.instance.kind !== "read") return "unverified";
+  if (isCsiNodeForeign(observation, policy)) return "adopted";
   const instance = observation.instance.value;
   // Not shown by EC2: LaunchTime agrees with nothing. Just launched, another region, or long gone: the next look asks again.
   if (instance === null) return "unverified";
   if (isAnotherMachine(observation.task, instance)) return "absent";
   const rebooted = observation.memory.verifiedBoot !== undefined;
   return rebooted && !isUp(instance) ? "adopted" : "ours";
+}
+
+/** A managed driver registered the Node under another instance's id. */
+function isCsiNodeForeign({ csiNode, task }: Observation, policy: Policy): boolean {
+  return policy.drivers.some((driver) => {
+    const nodeId = valueOf(csiNode)?.nodeIds[driver];
+    return nodeId !== undefined && !nodeId.endsWith(task.instance);
+  });
 }
 
 /**
@@ -163,14 +178,15 @@ export function ownOrder(situation: Situation): Work | undefined {
     : undefined;
 }
 
-/** Whether everything that D12 judges was read in this look, so that its absence means something. */
+/** Whether everything that D12 judges was read in this look, so that its absence means something. By hand Kubernetes may be all. */
 export function hasSeenBothSources(situation: Situation): boolean {
-  const { observation } = situation;
+  const { observation, task } = situation;
+  const isEc2LeftOut = task.kind === "manual" && task.sources === "kubernetes";
   return (
     observation.node.kind === "read" &&
     observation.pods.kind === "read" &&
     observation.attachments.kind === "read" &&
-    observation.ec2Volumes.kind === "read"
+    (observation.ec2Volumes.kind === "read" || isEc2LeftOut)
   );
 }
 

@@ -42,7 +42,20 @@ export interface GoneTask extends TaskBase {
   readonly state: GoneState;
 }
 
-export type Task = LifecycleTask | SpotTask | GoneTask;
+/** An operator drains a Node by hand (D19). No lifecycle action, no `work`, no execution. */
+export interface ManualTask extends TaskBase {
+  readonly kind: "manual";
+  /** The very Node that was named: a later one of that name has another uid. */
+  readonly node: { readonly name: string; readonly uid: string };
+  /** When the operator's patience ends. */
+  readonly until: Instant;
+  /** `kubernetes`: without AWS credentials EC2 is not asked, and what it holds is not known. */
+  readonly sources: "both" | "kubernetes";
+}
+
+export type Task = LifecycleTask | SpotTask | GoneTask | ManualTask;
+/** What the sweep or an event starts, as a durable execution. */
+export type DeployedTask = Exclude<Task, ManualTask>;
 
 /** FNV-1a over UTF-16 code units, as 8 hex digits: tells tokens apart in a name; nothing secret depends on it. */
 export function shortHash(text: string): string {

@@ -3,6 +3,8 @@
  * that may be dead the order is part of the proof: pods first, then EC2, then Node, CSINode and Lease (D14).
  */
 import {
+  knownNodeName,
+  mayAskEc2,
   needsCsiNode,
   needsEc2Volumes,
   needsInstance,
@@ -67,7 +69,7 @@ export function nothingYet(task: Task, memory: Memory, at: number): Observation 
 async function observeLiving(looking: Looking, start: Observation): Promise<Observation> {
   const [asked, located] = await Promise.all([
     observeInstance(looking, start),
-    start.memory.node === undefined ? undefined : observeNode(looking, start),
+    knownNodeName(start) === undefined ? undefined : observeNode(looking, start),
   ]);
   const { instance, ec2At, member } = asked;
   const seen = { ...(located ?? start), instance, ec2At, member };
@@ -120,7 +122,7 @@ async function observeInstance({ ports, reader }: Looking, before: Observation):
 
 /** Node and pods at once where the name is known, else the name first. */
 async function observeNode(looking: Looking, before: Observation): Promise<Observation> {
-  const known = before.memory.node?.name;
+  const known = knownNodeName(before);
   if (known === undefined) {
     const node = await findNode(looking, before);
     return observePods(looking, { ...before, node }, valueOf(node)?.name);
@@ -152,7 +154,8 @@ async function observePods(
 async function observeBoot({ ports, reader }: Looking, before: Observation): Promise<Observation> {
   const name = valueOf(before.node)?.name;
   const verifies = name !== undefined && needsCsiNode(before);
-  const asks = before.instance.kind === "unread" && (verifies || needsInstance(before));
+  const asks =
+    before.instance.kind === "unread" && mayAskEc2(before.task) && (verifies || needsInstance(before));
   const [csiNode, instance] = await Promise.all([
     verifies ? reader.read("kubernetes.getCsiNode", () => ports.cluster.getCsiNode(name)) : before.csiNode,
     asks

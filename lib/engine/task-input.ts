@@ -2,7 +2,7 @@
 import { describe, isObject } from "../drain/raw-json.ts";
 import type { Settings } from "../drain/settings.ts";
 import { clusterOfGroup } from "../drain/settings.ts";
-import type { Task } from "../drain/task.ts";
+import type { DeployedTask } from "../drain/task.ts";
 
 /** The input is no task of ours: retrying mends nothing, so the execution fails and the input reaches the dead-letter queue. */
 export class TaskError extends Error {
@@ -14,7 +14,7 @@ export class TaskError extends Error {
 
 const TEXTS = ["id", "cluster", "group", "instance"] as const;
 const OWN_FIELDS: Readonly<
-  Record<Task["kind"], readonly (readonly [string, "string" | "number" | "boolean"])[]>
+  Record<DeployedTask["kind"], readonly (readonly [string, "string" | "number" | "boolean"])[]>
 > = {
   lifecycle: [
     ["hook", "string"],
@@ -29,7 +29,7 @@ const OWN_FIELDS: Readonly<
 };
 
 /** Throws TaskError naming the first field that does not fit, or the cluster that is not configured. */
-export function readTask(raw: unknown, settings: Settings): Task {
+export function readTask(raw: unknown, settings: Settings): DeployedTask {
   if (!isObject(raw)) throw new TaskError(`the input is ${describe(raw)}, not a task`);
   const kind = raw["kind"];
   if (kind !== "lifecycle" && kind !== "spot" && kind !== "gone") {
@@ -40,7 +40,7 @@ export function readTask(raw: unknown, settings: Settings): Task {
   for (const [field, type] of OWN_FIELDS[kind]) need(raw, field, type);
   if (raw["launchTime"] !== undefined) need(raw, "launchTime", "number");
   if (raw["token"] !== undefined) need(raw, "token", "string");
-  const task = raw as unknown as Task;
+  const task = raw as unknown as DeployedTask;
   requireConfigured(task, settings);
   return task;
 }
@@ -57,7 +57,7 @@ function need(
 }
 
 /** An execution keeps the version it began with, and that version's settings: a cluster unknown there stays unknown. */
-function requireConfigured(task: Task, settings: Settings): void {
+function requireConfigured(task: DeployedTask, settings: Settings): void {
   const cluster = clusterOfGroup(settings, task.group);
   if (cluster?.name === task.cluster) return;
   const known = settings.clusters.map((each) => each.name).join(", ");

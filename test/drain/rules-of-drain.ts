@@ -1,9 +1,9 @@
-/** D1 to D18, each in its plainest case; the corners are in decide-*.test.ts. */
+/** D1 to D19, each in its plainest case; the corners are in decide-*.test.ts. */
 import { expect } from "vitest";
 import { decide } from "../../lib/drain/decide.ts";
 import type { Decision } from "../../lib/drain/decision.ts";
 import { initialMemory } from "../../lib/drain/memory.ts";
-import { EBS_DRIVER } from "../../lib/drain/names.ts";
+import { EBS_DRIVER, WORK_ANNOTATION } from "../../lib/drain/names.ts";
 import { MINUTE, SECOND } from "../../lib/drain/time.ts";
 import { dispatch } from "../../lib/engine/dispatch.ts";
 import { ForeignInstances } from "../../lib/engine/foreign-instances.ts";
@@ -11,6 +11,7 @@ import { look } from "../../lib/engine/look.ts";
 import { Recorder } from "../engine/recorder.ts";
 import { SmallWorld } from "../engine/small-world.ts";
 import { changes } from "./decision-reading.ts";
+import { manualTask } from "./manual-task.ts";
 import {
   INSTANCE,
   NODE,
@@ -293,6 +294,15 @@ export const DRAIN_RULES: readonly RuleRow[] = [
       });
       expect(changes(decision)).toEqual(["patch-node", "heartbeat", "evict"]);
       expect(world.changes()).toEqual([]);
+    },
+  },
+  {
+    rule: "D19",
+    shows: "a drain by hand sets a plain cordon and evicts, and writes no `work`",
+    holds: () => {
+      const decision = decide(firstLook({ task: manualTask(), pods: read([pod("web")]) }), policy());
+      expect(changes(decision)).toEqual(["patch-node", "evict"]);
+      expect(JSON.stringify(decision.actions)).not.toContain(WORK_ANNOTATION);
     },
   },
 ];
