@@ -1,8 +1,8 @@
 /** What an operator may choose as policy, and why not everything else. */
 import type { Policy } from "./policy.ts";
 import { DEFAULT_POLICY, LONGEST_WAIT_SECONDS, MOST_HEARTBEATS } from "./policy.ts";
-import type { Check, Checks, Problem } from "./setting-checks.ts";
-import { flag, list, readKeys, repeated, seconds, text, word } from "./setting-checks.ts";
+import type { Check, Checks, JsonSchema, Problem } from "./setting-checks.ts";
+import { checked, flag, list, readKeys, repeated, schemaOf, seconds, text, word } from "./setting-checks.ts";
 
 /** Hooks that EKS puts on the groups of managed node groups; completing one ends EKS's own drain. */
 const HOOKS_OF_EKS: readonly string[] = ["Terminate-LC-Hook", "Launch-LC-Hook"];
@@ -19,7 +19,13 @@ export function readPolicy(value: unknown, path: string, problems: Problem[]): P
   return policy;
 }
 
-const hookName: Check<string> = (value, path, problems) => {
+const ownName = text(
+  "1 to 255 of A-Z a-z 0-9 - _ /",
+  /^[A-Za-z0-9_/-]{1,255}$/,
+  `Auto Scaling takes no other hook names; leave it out for ${DEFAULT_POLICY.hookName}.`,
+);
+
+const hookName: Check<string> = checked(ownName.schema, (value, path, problems) => {
   if (typeof value === "string" && HOOKS_OF_EKS.includes(value)) {
     problems.push({
       path,
@@ -27,16 +33,12 @@ const hookName: Check<string> = (value, path, problems) => {
     });
     return undefined;
   }
-  return text(
-    "1 to 255 of A-Z a-z 0-9 - _ /",
-    (name) => /^[A-Za-z0-9_/-]{1,255}$/.test(name),
-    `Auto Scaling takes no other hook names; leave it out for ${DEFAULT_POLICY.hookName}.`,
-  )(value, path, problems);
-};
+  return ownName(value, path, problems);
+});
 
 const driverName = text(
   "a CSI driver's name such as ebs.csi.aws.com",
-  (name) => name.length <= 63 && /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/.test(name),
+  /^(?=.{1,63}$)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/,
   "It is the name of the CSIDriver object.",
 );
 
@@ -78,6 +80,15 @@ const CHECKS: Checks<Policy> = {
   drivers: list("CSI driver names", driverName, "Leave it out for ebs.csi.aws.com."),
   outOfService: flag("With false, volumes of a machine that is gone wait for Kubernetes' own 6 minutes."),
 };
+
+/** What `readPolicy` accepts, each field with its default. */
+export function policySchema(): JsonSchema {
+  const { properties, ...others } = schemaOf<Policy>(CHECKS, []);
+  const withDefaults = Object.entries(properties as Readonly<Record<keyof Policy, JsonSchema>>).map(
+    ([field, schema]) => [field, { ...schema, default: DEFAULT_POLICY[field as keyof Policy] }],
+  );
+  return { ...others, properties: Object.fromEntries(withDefaults) as JsonSchema };
+}
 
 interface PolicyRule {
   /** Fields that the rule compares; the first one is where its problem is shown. */

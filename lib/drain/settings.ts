@@ -1,9 +1,9 @@
 /** A deployment's settings: read once, checked whole, frozen. */
 import type { Policy } from "./policy.ts";
-import { readPolicy } from "./policy-settings.ts";
+import { policySchema, readPolicy } from "./policy-settings.ts";
 import { isObject, shorten } from "./raw-json.ts";
-import type { Check, Checks, Problem } from "./setting-checks.ts";
-import { list, readKeys, text } from "./setting-checks.ts";
+import type { Checks, Problem } from "./setting-checks.ts";
+import { checked, list, readKeys, schemaOf, text } from "./setting-checks.ts";
 
 export type { Problem } from "./setting-checks.ts";
 
@@ -32,7 +32,7 @@ export type SettingsReading =
 /** Reads settings from parsed JSON. Never throws; all problems at once; what is left out of `policy` keeps its default. */
 export function readSettings(raw: unknown): SettingsReading {
   const problems: Problem[] = [];
-  const read = readKeys<Settings>(raw, "", SETTINGS, ["clusters", "policy"], problems);
+  const read = readKeys<Settings>(raw, "", SETTINGS_CHECKS, ["clusters", "policy"], problems);
   const { policy, clusters, ...here } = read;
   if (problems.length > 0 || policy === undefined || clusters === undefined)
     return { kind: "invalid", problems };
@@ -46,7 +46,7 @@ export function clusterOfGroup(settings: Settings, group: string): ClusterSettin
 
 const groupName = text(
   "an Auto Scaling group's name",
-  (name) => /^[!-9;-~]{1,255}$/.test(name),
+  /^[!-9;-~]{1,255}$/,
   "Give the group's name, not its ARN: no spaces, no colon, at most 255 characters.",
 );
 
@@ -62,10 +62,11 @@ const certificateAuthority = text(
   "It is what `aws eks describe-cluster` prints as certificateAuthority.data; without both endpoint and certificateAuthority EKS is asked.",
 );
 
-const CLUSTER: Checks<ClusterSettings> = {
+/** Of one cluster's fields; what only a comparison of them finds, `readSettings` finds. */
+export const CLUSTER_CHECKS: Checks<ClusterSettings> = {
   name: text(
     "an EKS cluster's name",
-    (name) => /^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$/.test(name),
+    /^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$/,
     "EKS takes 1 to 100 letters, digits, hyphens and underscores, the first one a letter or digit.",
   ),
   groups: list(
@@ -77,12 +78,14 @@ const CLUSTER: Checks<ClusterSettings> = {
   certificateAuthority,
 };
 
-const cluster: Check<ClusterSettings> = (value, path, problems) => {
+const REQUIRED = ["name", "groups"] as const;
+
+const cluster = checked<ClusterSettings>(schemaOf(CLUSTER_CHECKS, REQUIRED), (value, path, problems) => {
   const { name, groups, ...address } = readKeys<ClusterSettings>(
     value,
     path,
-    CLUSTER,
-    ["name", "groups"],
+    CLUSTER_CHECKS,
+    REQUIRED,
     problems,
   );
   const given = (key: "endpoint" | "certificateAuthority") => isObject(value) && value[key] !== undefined;
@@ -95,26 +98,26 @@ const cluster: Check<ClusterSettings> = (value, path, problems) => {
     });
   }
   return name === undefined || groups === undefined ? undefined : { name, groups, ...address };
-};
+});
 
-const SETTINGS: Checks<Settings> = {
-  policy: (value, path, problems) => readPolicy(value === undefined ? {} : value, path, problems),
-  clusters: (value, path, problems) => {
+const clusters = list("clusters", cluster, "Each is an EKS cluster's name and its Auto Scaling groups.");
+
+export const SETTINGS_CHECKS: Checks<Settings> = {
+  policy: checked(policySchema(), (value, path, problems) =>
+    readPolicy(value === undefined ? {} : value, path, problems),
+  ),
+  clusters: checked(clusters.schema, (value, path, problems) => {
     problems.push(...findRepeated(value, path));
-    return list("clusters", cluster, "Each is an EKS cluster's name and its Auto Scaling groups.")(
-      value,
-      path,
-      problems,
-    );
-  },
+    return clusters(value, path, problems);
+  }),
   account: text(
     "an AWS account id",
-    (id) => /^\d{12}$/.test(id),
+    /^\d{12}$/,
     "It is a string of 12 digits, leading zeros included; leave it out to compare none.",
   ),
   region: text(
     "a region such as eu-west-1",
-    (name) => /^[a-z]{2,5}(?:-[a-z]+)+-\d+$/.test(name),
+    /^[a-z]{2,5}(?:-[a-z]+)+-\d+$/,
     "Give the region's code; leave it out to compare none.",
   ),
 };

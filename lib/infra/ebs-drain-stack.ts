@@ -9,7 +9,7 @@ import type { Monitoring } from "./props.ts";
 
 export class EbsDrainStack extends Stack {
   constructor(scope: Construct, settings: DeploymentSettings) {
-    const { account, region, stackName, clusters, policy, vpc } = settings;
+    const { account, region, stackName, clusters, policy, vpc, retainOnAbandon } = settings;
     super(scope, stackName ?? PRODUCT, {
       description:
         "Drains EC2 instances of EKS clusters and lets them go only when their EBS volumes are free",
@@ -20,6 +20,7 @@ export class EbsDrainStack extends Stack {
       monitoring: this.#monitoringOf(settings),
       ...(policy === undefined ? {} : { policy }),
       ...(vpc === undefined ? {} : { vpc }),
+      ...(retainOnAbandon === undefined ? {} : { retainOnAbandon }),
     });
     this.#tell({
       DrainFunction: made.drain.code.functionName,

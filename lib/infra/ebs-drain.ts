@@ -11,9 +11,14 @@ import { EventRules } from "./event-rules.ts";
 import { durableConfig } from "./execution-limits.ts";
 import { AliasedFunction } from "./functions.ts";
 import { DISPATCH_CALLS, DRAIN_CALLS, grantsFor } from "./grants.ts";
+import type { NamedCluster } from "./group-names.ts";
+import { GroupNames } from "./group-names.ts";
+import { HookAccess } from "./hook-credentials.ts";
 import { LifecycleHooks } from "./lifecycle-hooks.ts";
 import type { EbsDrainProps } from "./props.ts";
-import { settingsOf } from "./settings-of-props.ts";
+import { RetainOnAbandon } from "./retention.ts";
+import { SettingsError, findNodeGroupProblems, settingsOf } from "./settings-of-props.ts";
+import { stableId } from "./stable-id.ts";
 
 /** The constructor throws SettingsError for settings that the functions would refuse. */
 export class EbsDrain extends Construct {
@@ -27,7 +32,10 @@ export class EbsDrain extends Construct {
   constructor(scope: Construct, id: string, props: EbsDrainProps) {
     super(scope, id);
     const { vpc, monitoring } = props;
-    const { settings, text } = settingsOf(props);
+    const problems = findNodeGroupProblems(props.clusters);
+    if (problems.length > 0) throw new SettingsError(problems);
+    const { clusters } = new GroupNames(this, "Groups", props.clusters);
+    const { settings, text } = settingsOf(clusters, props);
     const environment = { [ENV.settings]: Stack.of(this).toJsonString(text) };
     this.unhandled = deadLetterQueue(this, "Unhandled");
     this.undelivered = deadLetterQueue(this, "Undelivered");
@@ -61,9 +69,23 @@ export class EbsDrain extends Construct {
     });
     // The last to come and the first to go: a hook whose action nobody hears holds an instance for its whole timeout.
     new LifecycleHooks(this, "Hooks", settings).node.addDependency(rules, access);
+    this.#letHooksComplete(clusters);
+    if (props.retainOnAbandon === true) {
+      new RetainOnAbandon(
+        this,
+        "Retention",
+        clusters.flatMap(({ groups }) => groups),
+      );
+    }
     if (monitoring !== "off") {
       new Alarms(this, "Alarms", this, monitoring);
       addDashboard(this, "Dashboard", this.drain);
+    }
+  }
+  #letHooksComplete(clusters: readonly NamedCluster[]): void {
+    const hooks = new Construct(this, "HookAccess");
+    for (const { hookCredentials = "pod-identity", ...cluster } of clusters) {
+      new HookAccess(hooks, stableId(this, cluster.name), cluster, hookCredentials);
     }
   }
 }

@@ -60,9 +60,14 @@ export function grantsFor(scope: Construct, calls: Calls, scopes: Scopes): reado
   });
 }
 
-/** Adds the statement, and acknowledges each of its wildcards with its reason. Throws RangeError for one without. */
+/** Adds the statement, with its wildcards acknowledged. */
 export function allow(policy: Policy, grant: Grant): void {
   policy.addStatements(new PolicyStatement({ actions: [...grant.actions], resources: [...grant.resources] }));
+  acknowledgeWildcards(policy, grant);
+}
+
+/** Says why each wildcard is there. Throws RangeError for one without a reason. */
+export function acknowledgeWildcards(policy: Policy, grant: Grant): void {
   for (const resource of grant.resources.map((each) => flatten(Stack.of(policy).resolve(each)))) {
     if (!resource.includes("*")) continue;
     if (grant.wildcard === undefined) throw new RangeError(`no reason for ${resource}`);
@@ -86,16 +91,8 @@ function grantsOn(
         { actions, resources: ["*"], wildcard: "IAM can confine these Describe actions to no resource." },
       ];
     case "groups": {
-      const resources = settings.clusters
-        .flatMap(({ groups }) => groups)
-        .map((name) => groupArn(scope, name));
-      return [
-        {
-          actions,
-          resources,
-          wildcard: "A group's ARN has an id that only Auto Scaling knows; the name beside it is exact.",
-        },
-      ];
+      const names = settings.clusters.flatMap(({ groups }) => groups);
+      return [grantOnGroups(scope, actions, names)];
     }
     case "clusters":
       return [{ actions, resources: unlocated(settings).map((name) => clusterArn(scope, name)) }];
@@ -113,6 +110,15 @@ function grantsOn(
   }
 }
 
+/** Leave for these actions on groups, by their names. */
+export function grantOnGroups(scope: Construct, actions: readonly string[], names: readonly string[]): Grant {
+  return {
+    actions,
+    resources: names.map((name) => groupArn(scope, name)),
+    wildcard: "A group's ARN has an id that only Auto Scaling knows; the name beside it is exact.",
+  };
+}
+
 /** Clusters whose API server has to be asked of EKS. */
 function unlocated({ clusters }: Settings): readonly string[] {
   return clusters.filter(({ endpoint }) => endpoint === undefined).map(({ name }) => name);
@@ -127,7 +133,7 @@ function groupArn(scope: Construct, group: string): string {
   });
 }
 
-function clusterArn(scope: Construct, name: string): string {
+export function clusterArn(scope: Construct, name: string): string {
   return Stack.of(scope).formatArn({ service: "eks", resource: "cluster", resourceName: name });
 }
 

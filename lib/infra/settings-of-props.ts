@@ -1,7 +1,10 @@
 /** The functions' settings, made of what the deployment says and checked as they will check them. */
 import { Token } from "aws-cdk-lib";
-import type { Problem, Settings } from "../drain/settings.ts";
+import type { Policy } from "../drain/policy.ts";
+import type { ClusterSettings, Problem, Settings } from "../drain/settings.ts";
 import { readSettings } from "../drain/settings.ts";
+import type { NamedCluster } from "./group-names.ts";
+import { NODE_GROUPS } from "./cluster-checks.ts";
 import type { DrainedCluster, EbsDrainProps } from "./props.ts";
 
 /** Everything that is wrong with the settings, each problem with its path. */
@@ -27,27 +30,56 @@ const LONGEST_TEXT = 3_584;
 const LONGEST_ARNS = 8_000;
 /** … each of which takes these beside the name. */
 const ARN_LENGTH = 100;
-/** Of a group whose name CloudFormation makes. */
-const MADE_NAME_LENGTH = 64;
+/** Of a group whose name CloudFormation makes, or EKS: eks-, the node group's name of 63 at most, and a UUID. */
+const MADE_NAME_LENGTH = 104;
 
 /** Throws SettingsError. */
-export function settingsOf(props: Pick<EbsDrainProps, "clusters" | "policy">): FunctionSettings {
-  const clusters = props.clusters.map((cluster) => ({ ...cluster, groups: cluster.groups.map(groupName) }));
-  const text = { clusters, ...(props.policy === undefined ? {} : { policy: props.policy }) };
+export function settingsOf(
+  given: readonly NamedCluster[],
+  { policy, retainOnAbandon }: Pick<EbsDrainProps, "policy" | "retainOnAbandon">,
+): FunctionSettings {
+  const clusters = given.map(ofTheFunctions);
+  const text = { clusters, ...(policy === undefined ? {} : { policy }) };
   const reading = readSettings({ ...text, clusters: clusters.map(withStandIns) });
   if (reading.kind === "invalid") throw new SettingsError(reading.problems);
-  const problems = [...findTooLong(text), ...findTooMany(clusters.flatMap(({ groups }) => groups))];
+  const problems = [
+    ...findTooLong(text),
+    ...findTooMany(clusters.flatMap(({ groups }) => groups)),
+    ...findIdleRetention(retainOnAbandon, reading.settings.policy),
+  ];
   if (problems.length > 0) throw new SettingsError(problems);
   return { settings: { ...reading.settings, clusters }, text };
 }
 
-/** The group's name; a token where the group is made by the same app. */
-function groupName(group: DrainedCluster["groups"][number]): string {
-  return typeof group === "string" ? group : group.autoScalingGroupName;
+function ofTheFunctions({
+  managedNodeGroups: _asked,
+  hookCredentials: _ofTheHook,
+  ...cluster
+}: NamedCluster): ClusterSettings {
+  return cluster;
+}
+
+/** A name that is refused would otherwise end deep in CDK, and a node group that is named twice as well. */
+export function findNodeGroupProblems(clusters: readonly DrainedCluster[]): readonly Problem[] {
+  return clusters.flatMap(({ managedNodeGroups = [] }, index) => {
+    const problems: Problem[] = [];
+    NODE_GROUPS(managedNodeGroups, `clusters[${index}].managedNodeGroups`, problems);
+    return managedNodeGroups.length === 0 ? [] : problems;
+  });
+}
+
+function findIdleRetention(retain: boolean | undefined, { onDeadline }: Policy): readonly Problem[] {
+  if (retain !== true || onDeadline === "ABANDON") return [];
+  return [
+    {
+      path: "retainOnAbandon",
+      problem: `expected policy.onDeadline ABANDON with it, got ${onDeadline}: nothing would ever be abandoned. Set it, or leave retainOnAbandon out.`,
+    },
+  ];
 }
 
 /** What CloudFormation fills in later has no form yet that could be checked. */
-function withStandIns(cluster: DrainedCluster, index: number): object {
+function withStandIns(cluster: ClusterSettings, index: number): object {
   const { name, endpoint, certificateAuthority, ...others } = cluster;
   const isLater = Token.isUnresolved(endpoint) || Token.isUnresolved(certificateAuthority);
   return {
