@@ -25,6 +25,12 @@ const RULES: readonly ImportRule[] = [
   { from: /^lib\/aws\//, files: [DOMAIN, PORTS, /^lib\/aws\//], packages: [ANY] },
   { from: /^lib\/telemetry\//, files: [DOMAIN, PORTS, /^lib\/telemetry\//], packages: [ANY] },
   { from: /^lib\/sim\//, files: [DOMAIN, PORTS, /^lib\/sim\//], packages: [ANY] },
+  // Manifests, written and never applied.
+  {
+    from: /^lib\/install\//,
+    files: [DOMAIN, PORTS, /^lib\/kubernetes\/rbac-manifests\.ts$/, /^lib\/install\//],
+    packages: [/^yaml$/],
+  },
   // IAM statements are made from the table of permissions.
   {
     from: /^lib\/infra\//,

@@ -38,7 +38,15 @@ const HEADER = `# What ${PRODUCT} may do in a cluster, for the Kubernetes group 
 `;
 
 /** The service account of the EBS CSI driver's node pods, as its chart and the EKS add-on name it. */
-const HOOK_ACCOUNT = "ebs-csi-node-sa";
+export const HOOK_ACCOUNT = "ebs-csi-node-sa";
+/** Name of all that the hook's install makes in a cluster, and of its container. */
+export const HOOK_OBJECTS = `${PRODUCT}-hook`;
+
+/** Where the CSI node pods run, and as whom. */
+export interface HookSubject {
+  readonly namespace: string;
+  readonly serviceAccount: string;
+}
 
 const HOOK_HEADER = `# What the hook of ${PRODUCT} may do in a cluster, for the service account of the EBS CSI driver's node pods. It changes nothing.
 # Where the driver runs under another name or in another namespace, change ${HOOK_ACCOUNT} and ${CSI_NAMESPACE} here.
@@ -59,9 +67,14 @@ export function rbacManifests(rules: readonly RbacRule[] = clusterRules()): read
   return manifestsFor(PRODUCT, { apiGroup: API_GROUP, kind: "Group", name: KUBERNETES_GROUP }, rules);
 }
 
-export function hookRbacManifests(rules: readonly RbacRule[] = hookRules()): readonly RbacObject[] {
-  const subject = { kind: "ServiceAccount", name: HOOK_ACCOUNT, namespace: CSI_NAMESPACE } as const;
-  return manifestsFor(`${PRODUCT}-hook`, subject, rules);
+/** Own pod and revisions are read in the namespace of the CSI node pods, wherever that is. */
+export function hookRbacManifests(
+  { namespace, serviceAccount }: HookSubject = { namespace: CSI_NAMESPACE, serviceAccount: HOOK_ACCOUNT },
+  rules: readonly RbacRule[] = hookRules(),
+): readonly RbacObject[] {
+  const subject = { kind: "ServiceAccount", name: serviceAccount, namespace } as const;
+  const placed = rules.map((rule) => (rule.namespace === CSI_NAMESPACE ? { ...rule, namespace } : rule));
+  return manifestsFor(HOOK_OBJECTS, subject, placed);
 }
 
 /** The drain's manifests as a file for `kubectl apply`. */
