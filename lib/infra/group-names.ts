@@ -1,9 +1,11 @@
 /** The Auto Scaling groups of each cluster: those given, and those that EKS says its managed node groups have. */
 import type { IAutoScalingGroup } from "aws-cdk-lib/aws-autoscaling";
 import { ArnFormat, Stack } from "aws-cdk-lib";
+import type { AwsSdkCall } from "aws-cdk-lib/custom-resources";
 import { PhysicalResourceId } from "aws-cdk-lib/custom-resources";
 import { Construct } from "constructs";
-import { ApiCall } from "./api-call.ts";
+import { ApiCalls } from "./api-calls.ts";
+import type { Grant } from "./grants.ts";
 import type { DrainedCluster } from "./props.ts";
 import { stableId } from "./stable-id.ts";
 
@@ -22,31 +24,37 @@ export class GroupNames extends Construct {
 
   constructor(scope: Construct, id: string, clusters: readonly DrainedCluster[]) {
     super(scope, id);
+    const calls = new ApiCalls(this, "NodeGroups", [grantFor(this, clusters)]);
     this.clusters = clusters.map((cluster) => {
       const { name, groups = [], managedNodeGroups = [] } = cluster;
-      const asked = managedNodeGroups.map((nodeGroup) => this.#ask(name, nodeGroup));
+      const asked = managedNodeGroups.map((nodeGroup) =>
+        calls
+          .add(`${stableId(this, name)}.${nodeGroup}`, { make: question(name, nodeGroup) })
+          .getResponseField(GROUP_NAME),
+      );
       return { ...cluster, groups: [...groups.map(nameOf), ...asked] };
     });
   }
+}
 
-  #ask(clusterName: string, nodegroupName: string): string {
-    const id = `${stableId(this, clusterName)}.${nodegroupName}`;
-    const call = new ApiCall(this, id, {
-      read: {
-        service: "eks",
-        action: "describeNodegroup",
-        parameters: { clusterName, nodegroupName },
-        physicalResourceId: PhysicalResourceId.of(id),
-        outputPaths: [GROUP_NAME],
-      },
-      grant: {
-        actions: ["eks:DescribeNodegroup"],
-        resources: [nodeGroupArn(this, clusterName, nodegroupName)],
-        wildcard: "A node group's ARN ends in an id that only EKS knows; the names before it are exact.",
-      },
-    });
-    return call.answer(GROUP_NAME);
-  }
+function question(clusterName: string, nodegroupName: string): AwsSdkCall {
+  return {
+    service: "eks",
+    action: "describeNodegroup",
+    parameters: { clusterName, nodegroupName },
+    physicalResourceId: PhysicalResourceId.of("managed-node-group"),
+    outputPaths: [GROUP_NAME],
+  };
+}
+
+function grantFor(scope: Construct, clusters: readonly DrainedCluster[]): Grant {
+  return {
+    actions: ["eks:DescribeNodegroup"],
+    resources: clusters.flatMap(({ name, managedNodeGroups = [] }) =>
+      managedNodeGroups.map((nodeGroup) => nodeGroupArn(scope, name, nodeGroup)),
+    ),
+    wildcard: "A node group's ARN ends in an id that only EKS knows; the names before it are exact.",
+  };
 }
 
 /** The group's name; a token where the group is made by the same app. */
