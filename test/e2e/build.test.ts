@@ -4,7 +4,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { cached, cacheDirectory, hashOf } from "./cache.ts";
 import { ChildPrograms, endLeftovers } from "./child-programs.ts";
-import { checkPrerequisites } from "./prerequisites.ts";
+import { checkNodePrerequisites, checkPrerequisites } from "./prerequisites.ts";
 
 let directory: string;
 beforeEach(async () => {
@@ -63,6 +63,15 @@ describe("the prerequisites", () => {
     });
     vi.stubEnv("PATH", `${directory}${path.delimiter}${process.env["PATH"]}`);
     await expect(checkPrerequisites()).rejects.toThrow(/found only "go version go1\.25\.9/);
+  });
+});
+
+describe("the prerequisites of a real node", () => {
+  it("are all named at once where they are missing, with the packages that bring them", async () => {
+    vi.stubEnv("PATH", directory);
+    await expect(checkNodePrerequisites()).rejects.toThrow(
+      /apt-get install runc iproute2 mount util-linux|kubelet and containers run on nothing else/,
+    );
   });
 });
 

@@ -1,8 +1,9 @@
 /**
- * Builds the programs of the control plane from the Go modules under `go/`, once per machine.
+ * Builds the programs of the control plane and of a node from the Go modules under `go/`, once per machine.
  *
- * Two modules, not one: the external attacher asks for newer versions of libraries than Kubernetes was released
+ * Several modules, not one: the external attacher asks for newer versions of libraries than Kubernetes was released
  * with, and Kubernetes should be what it was released as. So the attacher's go.mod is bent to Kubernetes' versions.
+ * The container runtime and the network plugins share nothing with them.
  */
 import { spawn } from "node:child_process";
 import { readFile, symlink } from "node:fs/promises";
@@ -14,10 +15,18 @@ export type Say = (line: string) => void;
 
 /** The folders that hold the programs. */
 export interface Programs {
-  /** etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl: links to one program. */
+  /** etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, kubelet: links to one program. */
   readonly kubernetes: string;
-  /** csi-attacher and ebs-csi-controller. */
+  /** csi-attacher, ebs-csi-controller and node-stand-ins. */
   readonly csi: string;
+}
+
+/** What a real node needs besides. */
+export interface NodePrograms extends Programs {
+  /** containerd, its shim and ctr. */
+  readonly containerd: string;
+  /** The network plugins bridge, host-local and loopback. */
+  readonly cni: string;
 }
 
 interface GoBuild {
@@ -40,6 +49,14 @@ const goSettings = {
   GOWORK: "off",
 } as const;
 const reportEveryMs = 60_000;
+const kubernetesNames = [
+  "etcd",
+  "kube-apiserver",
+  "kube-controller-manager",
+  "kube-scheduler",
+  "kubectl",
+  "kubelet",
+];
 
 /**
  * The programs, built first where the cache does not have them.
@@ -50,6 +67,18 @@ export async function buildPrograms(say: Say): Promise<Programs> {
   const kubernetes = await build(await kubernetesBuild(), go, say);
   const csi = await build(await csiBuild(), go, say);
   return { kubernetes, csi };
+}
+
+/**
+ * The same with those of a node.
+ * @throws MissingPrerequisiteError, or an Error with what the go command said
+ */
+export async function buildNodePrograms(say: Say): Promise<NodePrograms> {
+  const programs = await buildPrograms(say);
+  const { go } = await checkPrerequisites();
+  const containerd = await build(containerdBuild(), go, say);
+  const cni = await build(cniBuild(), go, say);
+  return { ...programs, containerd, cni };
 }
 
 async function kubernetesBuild(): Promise<GoBuild> {
@@ -70,10 +99,7 @@ async function kubernetesBuild(): Promise<GoBuild> {
       `-X ${variable}.gitMinor=${minor}`,
       `-X ${variable}.gitTreeState=clean`,
     ].join(" "),
-    links: ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"].map((name) => ({
-      name,
-      target: "controlplane",
-    })),
+    links: kubernetesNames.map((name) => ({ name, target: "controlplane" })),
   };
 }
 
@@ -84,8 +110,32 @@ async function csiBuild(): Promise<GoBuild> {
     name: "csi",
     module,
     whenCold: "less than a minute after controlplane",
-    packages: ["./ebs-csi-controller", `${attacher}/cmd/csi-attacher`],
+    packages: ["./ebs-csi-controller", "./node-stand-ins", `${attacher}/cmd/csi-attacher`],
     ldflags: `-s -w -X main.version=${await requiredVersion(module, attacher)}`,
+    links: [],
+  };
+}
+
+function containerdBuild(): GoBuild {
+  const commands = "github.com/containerd/containerd/v2/cmd";
+  return {
+    name: "containerd",
+    module: path.join(modules, "containerd"),
+    whenCold: "2 min on 2 idle cores",
+    packages: ["containerd", "containerd-shim-runc-v2", "ctr"].map((name) => `${commands}/${name}`),
+    ldflags: "-s -w",
+    links: [],
+  };
+}
+
+function cniBuild(): GoBuild {
+  const plugins = "github.com/containernetworking/plugins/plugins";
+  return {
+    name: "cni",
+    module: path.join(modules, "cni"),
+    whenCold: "half a minute",
+    packages: ["main/bridge", "main/loopback", "ipam/host-local"].map((name) => `${plugins}/${name}`),
+    ldflags: "-s -w",
     links: [],
   };
 }

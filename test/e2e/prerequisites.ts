@@ -1,5 +1,7 @@
 /** What the end-to-end tests need on the machine besides what `npm ci` brings. */
 import { execFile } from "node:child_process";
+import { access, constants } from "node:fs/promises";
+import path from "node:path";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
@@ -34,6 +36,48 @@ export async function checkPrerequisites(): Promise<{ readonly go: string; reado
 const missingOpenssl =
   "openssl is not on the PATH; it makes the certificates of the control plane. " +
   "Install it with the system's package manager (apt-get install openssl, brew install openssl).";
+
+/** Programs that a real node calls, each with the Debian package that brings it. */
+const nodePrograms = {
+  runc: "runc",
+  ip: "iproute2",
+  mount: "mount",
+  unshare: "util-linux",
+  nsenter: "util-linux",
+  setpriv: "util-linux",
+} as const;
+
+/**
+ * What the tests with a real kubelet need besides.
+ * @throws MissingPrerequisiteError that names everything missing at once, and how to get it
+ */
+export async function checkNodePrerequisites(): Promise<void> {
+  const missing: string[] = [];
+  if (process.platform !== "linux") missing.push("Linux: kubelet and containers run on nothing else.");
+  else if (process.getuid?.() !== 0) missing.push("root: a node makes namespaces, mounts and cgroups.");
+  const packages = new Set<string>();
+  for (const [program, name] of Object.entries(nodePrograms)) {
+    if (!(await isOnPath(program))) packages.add(name);
+  }
+  if (packages.size > 0) {
+    const names = [...packages].join(" ");
+    missing.push(`${names}: apt-get install ${names}, or what the system's package manager calls them.`);
+  }
+  if (missing.length > 0) {
+    throw new MissingPrerequisiteError(`No real node can run here. Missing:\n- ${missing.join("\n- ")}`);
+  }
+}
+
+async function isOnPath(program: string): Promise<boolean> {
+  for (const folder of (process.env["PATH"] ?? "").split(path.delimiter)) {
+    const isThere = await access(path.join(folder, program), constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return true;
+  }
+  return false;
+}
 
 function missingGo(found: string | undefined): readonly string[] {
   const needed = `Go ${goMinimum.major}.${goMinimum.minor} or newer builds etcd and Kubernetes from source`;

@@ -1,13 +1,14 @@
-// Command controlplane is etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl in one
+// Command controlplane is etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl and kubelet in one
 // program, for end-to-end tests. It runs the one that argv[0] names (through a link) or else the first argument.
 //
-// One program instead of five: they share most of their code, so it links in a fifth of the time and space.
+// One program instead of six: they share most of their code, so it links in a fifth of the time and space.
 //
 // KCM_MAX_WAIT_FOR_UNMOUNT (a Go duration, "20s") replaces the 6 minutes after which the attach/detach
 // controller detaches a volume by force. Upstream has no flag for it, and no test should last that long.
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,10 +27,11 @@ import (
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	kcm "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/pkg/controller/volume/attachdetach"
 )
 
-const usage = "usage: controlplane etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubectl [flags]"
+const usage = "usage: controlplane etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubectl|kubelet [flags]"
 
 func main() {
 	name := filepath.Base(os.Args[0])
@@ -49,6 +51,8 @@ func main() {
 	case "kube-controller-manager":
 		shortenWaitForUnmount()
 		run(kcm.NewControllerManagerCommand())
+	case "kubelet":
+		run(kubelet.NewKubeletCommand(context.Background()))
 	default:
 		fmt.Fprintln(os.Stderr, usage)
 		os.Exit(2)

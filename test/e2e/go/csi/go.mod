@@ -7,6 +7,7 @@ tool github.com/kubernetes-csi/external-attacher/v4/cmd/csi-attacher
 require (
 	github.com/container-storage-interface/spec v1.13.0
 	google.golang.org/grpc v1.83.2
+	k8s.io/kubelet v0.37.2
 )
 
 require (
