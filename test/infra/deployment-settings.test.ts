@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { readDeployment } from "../../lib/infra/deployment-settings.ts";
+import { DEFAULT_POLICY } from "../../lib/drain/policy.ts";
+import { deploymentSchema, readDeployment } from "../../lib/infra/deployment-settings.ts";
 
 const PROJECT = new URL("../../", import.meta.url);
 const folder = mkdtempSync(join(tmpdir(), "ebs-drain-config-"));
@@ -33,7 +34,14 @@ describe("a deployment's configuration", () => {
       vpc: { subnetIds: ["subnet-0a1b2c3d"], securityGroupIds: ["sg-0a1b2c3d"] },
     };
 
+    const ofNodeGroups = {
+      ...GOOD,
+      clusters: [{ name: "blue", managedNodeGroups: ["general"], hookCredentials: "none" }],
+      retainOnAbandon: true,
+    };
+
     expect(readDeployment(GOOD)).toEqual({ kind: "valid", settings: GOOD });
+    expect(readDeployment(ofNodeGroups)).toEqual({ kind: "valid", settings: ofNodeGroups });
     expect(readDeployment(more)).toEqual({ kind: "valid", settings: more });
   });
 
@@ -67,6 +75,30 @@ describe("a deployment's configuration", () => {
     );
   });
 
+  it("tells what is wrong with node groups and with the hook's credentials", () => {
+    const clusters = [
+      { name: "blue" },
+      { name: "green", managedNodeGroups: ["a/b"], hookCredentials: "irsa" },
+      { name: "red", managedNodeGroups: ["a", "a"], hookCredentials: { namespace: "storage" } },
+      { name: "grey", groups: ["a"], hookCredentials: { instanceRoles: [] } },
+      { name: "blue", groups: ["a"], managedNodegroups: ["b"] },
+    ];
+
+    expect(pathsOf({ ...GOOD, clusters }).toSorted()).toEqual(
+      [
+        "clusters[0].groups",
+        "clusters[1].managedNodeGroups[0]",
+        "clusters[1].hookCredentials",
+        "clusters[2].managedNodeGroups",
+        "clusters[2].hookCredentials.serviceAccount",
+        "clusters[3].hookCredentials.instanceRoles",
+        "clusters[4].managedNodegroups",
+        "clusters[4].name",
+        "clusters[4].groups[0]",
+      ].toSorted(),
+    );
+  });
+
   it.each([
     ["monitoring left out", { clusters: GOOD.clusters }, ["monitoring"]],
     ["monitoring that is on without a topic", { ...GOOD, monitoring: "on" }, ["monitoring"]],
@@ -85,6 +117,45 @@ describe("a deployment's configuration", () => {
       });
     },
   );
+});
+
+interface ObjectSchema {
+  readonly properties: Readonly<Record<string, ObjectSchema>>;
+  readonly items: ObjectSchema;
+  readonly required?: readonly string[];
+  readonly additionalProperties: boolean;
+  readonly default?: unknown;
+}
+
+describe("the JSON Schema for editors", () => {
+  const schema = JSON.parse(readFileSync(new URL("schema/deployment.json", PROJECT), "utf8")) as ObjectSchema;
+
+  it("is what `npm run schema` makes of the checks", () => {
+    expect(schema).toEqual(JSON.parse(JSON.stringify(deploymentSchema())));
+  });
+
+  it("has every key that is read, and says of the policy what each field's default is", () => {
+    const { clusters, policy } = schema.properties;
+
+    expect(schema.required).toEqual(["clusters", "monitoring"]);
+    expect([schema, clusters?.items, policy].map((each) => each?.additionalProperties)).toEqual(
+      Array(3).fill(false),
+    );
+    expect(Object.keys(clusters?.items.properties ?? {})).toEqual(
+      expect.arrayContaining(["name", "groups", "managedNodeGroups", "hookCredentials", "endpoint"]),
+    );
+    expect(
+      Object.fromEntries(
+        Object.entries(policy?.properties ?? {}).map(([key, field]) => [key, field.default]),
+      ),
+    ).toEqual(DEFAULT_POLICY);
+  });
+
+  it("is named in the sample, where editors look for it", () => {
+    const sample = readFileSync(new URL("examples/deployment.yaml", PROJECT), "utf8");
+
+    expect(sample).toMatch(/^# yaml-language-server: \$schema=\.\.\/schema\/deployment\.json\n/);
+  });
 });
 
 /** Runs the app, which has to fail before it makes anything. */
