@@ -2,11 +2,11 @@
  * Bearer tokens for EKS: a presigned GetCallerIdentity of the regional STS, whose signature covers the cluster's name. EKS replays
  * it to learn who we are.
  */
-import { type Hash, type Hmac, createHash, createHmac } from "node:crypto";
 import { SignatureV4 } from "@smithy/signature-v4";
 import type { AwsCredentialIdentityProvider } from "@smithy/types";
 import { type Instant, MINUTE } from "../drain/time.ts";
 import type { TokenSource } from "./connection.ts";
+import { Sha256 } from "./sha256.ts";
 
 export interface EksTokenOptions {
   readonly cluster: string;
@@ -82,34 +82,4 @@ async function signToken(options: EksTokenOptions, at: Instant): Promise<string>
 
 function dnsSuffix(region: string): string {
   return DNS_SUFFIXES.find(([prefix]) => region.startsWith(prefix))?.[1] ?? "amazonaws.com";
-}
-
-type Source = string | ArrayBuffer | ArrayBufferView;
-
-/** The hash that SignatureV4 asks for, on Node's own. */
-class Sha256 {
-  readonly #hash: Hash | Hmac;
-
-  constructor(secret?: Source) {
-    this.#hash = secret === undefined ? createHash("sha256") : createHmac("sha256", bytesOf(secret));
-  }
-
-  update(data: Source): void {
-    this.#hash.update(bytesOf(data));
-  }
-
-  async digest(): Promise<Uint8Array> {
-    return new Uint8Array(this.#hash.digest());
-  }
-
-  /** Part of the interface; SignatureV4 makes a new hash for each use. */
-  reset(): never {
-    throw new Error("a Sha256 is used once");
-  }
-}
-
-function bytesOf(source: Source): string | Uint8Array {
-  if (typeof source === "string") return source;
-  if (source instanceof ArrayBuffer) return new Uint8Array(source);
-  return new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
 }

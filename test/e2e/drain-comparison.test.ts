@@ -5,9 +5,11 @@
 import { expect, it } from "vitest";
 import type { TestContext } from "vitest";
 import { fastNodeDeath } from "./control-plane.ts";
-import { Scenario, seconds } from "./drain-scenario.ts";
-import { type Machine, Stage, type StageOptions } from "./drain-stage.ts";
+import { Scenario } from "./drain-scenario.ts";
+import { Stage, type StageOptions } from "./drain-stage.ts";
 import { eventually } from "./eventually.ts";
+import type { Machine } from "./machines.ts";
+import { seconds } from "./machine-scenario.ts";
 import { UNCARED_GROUP } from "./region.ts";
 import { describeSlow } from "./slow-tests.ts";
 

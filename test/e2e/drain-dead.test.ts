@@ -2,9 +2,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { TestObject } from "./create-all.ts";
 import { createAll } from "./create-all.ts";
-import { Scenario, seconds } from "./drain-scenario.ts";
-import { type Machine, Stage } from "./drain-stage.ts";
+import { Scenario } from "./drain-scenario.ts";
+import { Stage } from "./drain-stage.ts";
 import { eventually } from "./eventually.ts";
+import type { Machine } from "./machines.ts";
+import { seconds } from "./machine-scenario.ts";
 import { claim, ebsVolume } from "./volume-objects.ts";
 import { barePod } from "./workloads.ts";
 

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { countRequests, requestsText, sumOf } from "./drain-requests.ts";
-import { Scenario, seconds } from "./drain-scenario.ts";
+import { Scenario } from "./drain-scenario.ts";
 import { Stage } from "./drain-stage.ts";
 import { CALLER } from "./functions.ts";
+import { seconds } from "./machine-scenario.ts";
 
 let stage: Stage;
 

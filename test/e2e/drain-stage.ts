@@ -1,23 +1,21 @@
 /** What the scenarios of one file share: a control plane, a region, the functions between them, and machines on demand. */
-import { readFile } from "node:fs/promises";
-import { parseAllDocuments } from "yaml";
 import { KUBERNETES_GROUP } from "../../lib/drain/names.ts";
 import type { Policy } from "../../lib/drain/policy.ts";
 import type { PodRef } from "../../lib/engine/ports.ts";
 import { createClusterPort } from "../../lib/kubernetes/cluster-adapter.ts";
 import type { Ec2Delays } from "../../lib/sim/ec2.ts";
 import type { ApiClient } from "./api-client.ts";
-import type { ApiObject } from "./api-objects.ts";
 import { AuditLog } from "./audit-log.ts";
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from "./control-plane.ts";
 import { createAll } from "./create-all.ts";
 import { Timeline } from "./drain-timeline.ts";
 import { Functions } from "./functions.ts";
+import { grantRoles } from "./grant-roles.ts";
 import { KubeletFleet } from "./kubelet-fleet.ts";
+import { type Machine, type MachineOptions, Machines } from "./machines.ts";
 import type { Mount } from "./mount-record.ts";
 import { tokenConnection } from "./quiet-control-plane.ts";
-import { GROUP, Region, ZONE } from "./region.ts";
-import type { StandInKubelet } from "./stand-in-kubelet.ts";
+import { Region } from "./region.ts";
 import { ebsStorage } from "./volume-objects.ts";
 
 /** The drain's user, as EKS makes it of its role by the access entry: of the group, and no administrator. */
@@ -26,21 +24,6 @@ const DRAIN = { user: "drain", groups: [KUBERNETES_GROUP] };
 export interface StageOptions extends Omit<ControlPlaneOptions, "ec2Url" | "tokenUsers"> {
   readonly ec2Delays?: Partial<Ec2Delays>;
   readonly policy?: Partial<Policy>;
-}
-
-export interface Machine {
-  readonly instance: string;
-  /** Of its Node. */
-  readonly node: string;
-}
-
-export interface MachineOptions {
-  /** Value of the Node's label `scenario`: pods of a scenario stay among its machines. */
-  readonly scenario: string;
-  readonly group?: string;
-  readonly privateAddress?: string;
-  /** The Node's name where it is not EC2's private DNS name (C10). */
-  readonly node?: string;
 }
 
 interface Parts {
@@ -60,14 +43,9 @@ export class Stage {
   readonly fleet: KubeletFleet;
   readonly functions: Functions;
   readonly timeline: Timeline;
-  /** Mounts of volumes that EC2 has not attached to the machine: the real kubelet finds no device. */
-  readonly mountsWithoutDevice: Mount[] = [];
   /** Happens right before an eviction of the drain's is sent. */
   beforeEviction: (pod: PodRef) => Promise<void> = async () => undefined;
-  readonly #kubelets = new Map<
-    string,
-    { readonly options: MachineOptions; readonly kubelet: StandInKubelet }
-  >();
+  readonly #machines: Machines;
   readonly #port: Parts["port"];
 
   private constructor(parts: Parts, policy: Partial<Policy>) {
@@ -85,8 +63,7 @@ export class Stage {
       },
     };
     this.functions = new Functions(this.region, cluster, policy);
-    this.fleet.mounts.changed = (mount) => this.#tellGuest(mount);
-    this.region.ec2.onStateChange((instance, state) => void this.#follow(instance, state));
+    this.#machines = new Machines(this.region, this.fleet);
   }
 
   static async start({ ec2Delays, policy = {}, ...options }: StageOptions = {}): Promise<Stage> {
@@ -112,19 +89,19 @@ export class Stage {
     return this.controlPlane.api;
   }
 
+  /** Mounts of volumes that EC2 has not attached to the machine: the real kubelet finds no device. */
+  get mountsWithoutDevice(): readonly Mount[] {
+    return this.#machines.mountsWithoutDevice;
+  }
+
   /** A machine of the group that has joined the cluster. */
-  async launch(options: MachineOptions): Promise<Machine> {
-    const { group = GROUP, privateAddress } = options;
-    return this.join(await this.region.launch(group, privateAddress), options);
+  launch(options: MachineOptions): Promise<Machine> {
+    return this.#machines.launch(options);
   }
 
   /** Starts the machine's kubelet; from now on it lives and dies with the machine. */
-  async join(instance: string, options: MachineOptions): Promise<Machine> {
-    const name = options.node ?? this.region.ec2.instance(instance)?.privateDnsName ?? "";
-    const labels = { scenario: options.scenario };
-    const kubelet = await this.fleet.start({ name, instanceId: instance, zone: ZONE, labels });
-    this.#kubelets.set(instance, { options, kubelet });
-    return { instance, node: name };
+  join(instance: string, options: MachineOptions): Promise<Machine> {
+    return this.#machines.join(instance, options);
   }
 
   /** What should be empty at the end: requests that the API server refused us, and what nobody would try again. */
@@ -146,37 +123,5 @@ export class Stage {
       await this.controlPlane.stop();
       await this.audit.remove();
     }
-  }
-
-  /** A machine on its way down has no kubelet any more, but keeps its mounts until EC2 has let go of it. */
-  async #follow(instance: string, state: string): Promise<void> {
-    const known = this.#kubelets.get(instance);
-    if (known === undefined) return;
-    const { kubelet, options } = known;
-    if (state === "shutting-down" || state === "stopping") await kubelet.killKubelet();
-    if (state === "terminated" || state === "stopped") await kubelet.kill();
-    if (state === "running") await this.join(instance, options);
-  }
-
-  #tellGuest(mount: Mount): void {
-    const { volume, instance, until, endedBy } = mount;
-    const { ec2 } = this.region;
-    if (until === undefined && ec2.volumeState(volume, instance) === "none") {
-      this.mountsWithoutDevice.push(mount);
-    } else if (endedBy !== "power off") {
-      // EC2 knows by itself when a machine's power is off.
-      ec2.setMounted(volume, instance, until === undefined);
-    }
-  }
-}
-
-/** Exactly the roles that the product installs. */
-async function grantRoles(api: ApiClient): Promise<void> {
-  const file = new URL("../../manifests/rbac.yaml", import.meta.url);
-  for (const document of parseAllDocuments(await readFile(file, "utf8"))) {
-    const role = document.toJS() as ApiObject;
-    const { namespace } = role.metadata;
-    const scope = namespace === undefined ? "" : `/namespaces/${namespace}`;
-    await api.create(`/apis/rbac.authorization.k8s.io/v1${scope}/${role.kind.toLowerCase()}s`, role);
   }
 }

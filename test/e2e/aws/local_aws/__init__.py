@@ -1,0 +1,1 @@
+"""A local AWS for the deployment tests; `__main__` says what it is."""
