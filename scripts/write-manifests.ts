@@ -1,13 +1,23 @@
-/** Writes the manifests of roles from the permission tables; with `--print` to standard output instead. */
+/** Writes the manifests of roles from the permission tables, and those of the hook; with `--print` to standard output instead. */
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { deployFolder } from "../lib/install/deploy-folder.ts";
+import type { InstallFile } from "../lib/install/hook-install.ts";
 import { hookRbacYaml, rbacYaml } from "../lib/kubernetes/rbac-manifests.ts";
 
-const folder = path.join(import.meta.dirname, "..", "manifests");
-const files = { "rbac.yaml": rbacYaml(), "hook-rbac.yaml": hookRbacYaml() };
+const repository = path.join(import.meta.dirname, "..");
+const files: readonly InstallFile[] = [
+  { name: "manifests/rbac.yaml", text: rbacYaml() },
+  { name: "manifests/hook-rbac.yaml", text: hookRbacYaml() },
+  ...deployFolder().map((file) => ({ ...file, name: `hook/deploy/${file.name}` })),
+];
 
-await mkdir(folder, { recursive: true });
-for (const [name, yaml] of Object.entries(files)) {
-  if (process.argv.includes("--print")) process.stdout.write(yaml);
-  else await writeFile(path.join(folder, name), yaml);
+for (const { name, text, executable } of files) {
+  if (process.argv.includes("--print")) {
+    process.stdout.write(text);
+    continue;
+  }
+  const file = path.join(repository, name);
+  await mkdir(path.dirname(file), { recursive: true });
+  await writeFile(file, text, { mode: executable ? 0o755 : 0o644 });
 }

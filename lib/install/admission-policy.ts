@@ -13,6 +13,7 @@ import {
   hookContainer,
   hookLabel,
   preStop,
+  preStopPath,
 } from "./hook-container.ts";
 import type { HookInstall } from "./hook-install.ts";
 
@@ -22,6 +23,10 @@ export interface AdmissionPolicyInstall extends HookInstall {
 }
 
 const API = "admissionregistration.k8s.io/v1";
+
+export const ADMISSION_POLICY_HEADER = `The hook of ebs-drain, added by the API server (1.36 or later) to each pod of the EBS CSI driver on Linux as it is created.
+  install:  kubectl apply -f <this file>, then restart the driver's pods: kubectl rollout restart -n kube-system daemonset/ebs-csi-node
+  remove:   kubectl delete -f <this file>, then restart them again`;
 
 /** RBAC, the policy and its binding. */
 export function admissionPolicyManifests(install: AdmissionPolicyInstall): readonly object[] {
@@ -130,12 +135,12 @@ function patch(install: HookInstall): string {
   const place = (field: string): string => `'/spec/containers/' + string(i) + '/${field}'`;
   const [label = ""] = Object.values(hookLabel("admission-policy"));
   return [
-    `variables.held.map(i, ${add(place("lifecycle"), preStop(new Cel(`'/pre-stop?container=' + ${CONTAINERS}[i].name`), HOST))})`,
+    `variables.held.map(i, ${add(place("lifecycle"), preStop(new Cel(`${celText(preStopPath(""))} + ${CONTAINERS}[i].name`), HOST))})`,
     `variables.held.filter(i, has(${CONTAINERS}[i].livenessProbe)).map(i, ${add(place("livenessProbe/terminationGracePeriodSeconds"), RESTART_GRACE_SECONDS)})`,
     `[${add("'/spec/terminationGracePeriodSeconds'", new Cel("variables.grace"))}]`,
     `(has(object.metadata.labels) ? [] : [${add("'/metadata/labels'", {})}])`,
     `[${add(celText(`/metadata/labels/${HOOK_LABEL.replace("/", "~1")}`), label)}]`,
-    `(variables.there ? [] : [${add("'/spec/containers/-'", hookContainer<unknown>(install, PLACE))}])`,
+    `(variables.there ? [] : [${add("'/spec/containers/-'", hookContainer(install, PLACE))}])`,
   ].join("\n+ ");
 }
 

@@ -10,8 +10,11 @@ export const RESTART_GRACE_SECONDS = 30;
 /** The label's value says by which way the hook came. */
 export type InstallWay = "admission-policy" | "kustomize" | "server-side-apply";
 
-/** What differs between the ways and the pods. `Value`: JSON, or an expression where only the API server knows. */
-export interface ContainerPlace<Value> {
+/** JSON, or an expression (`Cel`) where only the API server knows. */
+export type Value = unknown;
+
+/** What differs between the ways and the pods. */
+export interface ContainerPlace {
   /** Address that the kubelet asks: empty is the pod's own, which the kubelet does not know with hostNetwork. */
   readonly probeHost: Value;
   /** Address that the hook listens on. */
@@ -48,10 +51,8 @@ export function hookLabel(way: InstallWay): Readonly<Record<string, string>> {
   return { [HOOK_LABEL]: way };
 }
 
-export function preStop<Value>(container: Value, probeHost: Value | string) {
-  return {
-    preStop: { httpGet: { ...hostOf(probeHost), path: container, port: HOOK_PORT } },
-  };
+export function preStop(path: Value, probeHost: Value) {
+  return { preStop: { httpGet: { ...hostOf(probeHost), path, port: HOOK_PORT } } };
 }
 
 /** Names the container: a hook that comes alone is told from the pod's end by it (H4). */
@@ -60,14 +61,14 @@ export function preStopPath(container: string): string {
 }
 
 /** No startupProbe, and no livenessProbe: a restart in a hold would end the hold (docs/decisions/0023-no-startup-probe.md). */
-export function hookContainer<Value>(install: HookInstall, place: ContainerPlace<Value>) {
+export function hookContainer(install: HookInstall, place: ContainerPlace) {
   const { mounts, path } = place.socket;
-  const fixed: readonly [string, Value | string][] = [
+  const fixed: readonly (readonly [string, Value])[] = [
     ["EBS_DRAIN_HOOK_HOST", place.listenHost],
     ["EBS_DRAIN_HOOK_CONTAINERS", String(place.hooks)],
     ["EBS_DRAIN_HOOK_GRACE_SECONDS", place.grace],
     ["EBS_DRAIN_HOOK_DRIVERS", install.driver],
-    ...(install.unprivileged ? [] : [["EBS_DRAIN_HOOK_CSI_SOCKET", path] as [string, Value]]),
+    ...(install.unprivileged ? [] : [["EBS_DRAIN_HOOK_CSI_SOCKET", path] as const]),
     ...Object.entries(install.env),
   ];
   return {
@@ -82,7 +83,7 @@ export function hookContainer<Value>(install: HookInstall, place: ContainerPlace
     ],
     // A rollout of a hook that cannot work stops at the DaemonSet's maxUnavailable.
     readinessProbe: { httpGet: { ...hostOf(place.probeHost), path: "/readyz", port: HOOK_PORT } },
-    lifecycle: preStop<Value | string>(preStopPath(HOOK_CONTAINER), place.probeHost),
+    lifecycle: preStop(preStopPath(HOOK_CONTAINER), place.probeHost),
     resources: { requests: { cpu: "10m", memory: "48Mi" }, limits: { memory: "96Mi" } },
     securityContext: securityContext(install),
     terminationMessagePolicy: "FallbackToLogsOnError",
@@ -106,7 +107,7 @@ function securityContext({ unprivileged }: HookInstall) {
   };
 }
 
-function hostOf<Value>(host: Value | ""): { readonly host?: Value } {
+function hostOf(host: Value): { readonly host?: Value } {
   return host === "" ? {} : { host };
 }
 
@@ -114,7 +115,7 @@ function hostOf<Value>(host: Value | ""): { readonly host?: Value } {
 export function knownPlace(
   { graceSeconds }: HookInstall,
   of: { readonly hostNetwork: boolean; readonly hooks: number; readonly volume: string },
-): ContainerPlace<unknown> {
+): ContainerPlace {
   return {
     probeHost: of.hostNetwork ? "127.0.0.1" : "",
     listenHost: of.hostNetwork ? "127.0.0.1" : "::",

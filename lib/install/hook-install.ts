@@ -12,7 +12,7 @@ export interface HookInstall {
   readonly serviceAccount: string;
   /** The CSI driver's name. */
   readonly driver: string;
-  /** Seconds that the pod's termination may take at least: a longer grace period is kept. */
+  /** Seconds that the pod's end may take. The admission policy keeps a longer grace period, server-side apply changes none. */
   readonly graceSeconds: number;
   /** More of the container's environment. */
   readonly env: Readonly<Record<string, string>>;
@@ -43,4 +43,5 @@ export const CHART = {
   driverContainer: "ebs-plugin",
   registrarContainer: "node-driver-registrar",
   socketVolume: "plugin-dir",
+  graceSeconds: 30,
 } as const;

@@ -6,6 +6,8 @@ export function manifestYaml(header: string, manifests: readonly object[]): stri
     .trim()
     .split("\n")
     .map((line) => `# ${line}`.trimEnd());
-  const documents = manifests.map((manifest) => stringify(manifest, { lineWidth: 0 }));
+  const documents = manifests.map((manifest) =>
+    stringify(manifest, { lineWidth: 0, aliasDuplicateObjects: false }),
+  );
   return `${comment.join("\n")}\n${documents.join("---\n")}`;
 }

@@ -49,8 +49,7 @@ export interface HookSubject {
 }
 
 const HOOK_HEADER = `# What the hook of ${PRODUCT} may do in a cluster, for the service account of the EBS CSI driver's node pods. It changes nothing.
-# Where the driver runs under another name or in another namespace, change ${HOOK_ACCOUNT} and ${CSI_NAMESPACE} here.
-# Made by \`npm run manifests\` from lib/engine/permissions.ts; other edits here are lost.
+# Made from lib/engine/permissions.ts by \`npm run manifests\`, and for other names by \`ebs-drain install rbac --for hook\`; edits here are lost.
 `;
 
 /** Every rule of the table, once per method that needs it. */
@@ -83,8 +82,8 @@ export function rbacYaml(): string {
 }
 
 /** The hook's manifests as a file for `kubectl apply`. */
-export function hookRbacYaml(): string {
-  return HOOK_HEADER + yamlOf(hookRbacManifests());
+export function hookRbacYaml(subject?: HookSubject): string {
+  return HOOK_HEADER + yamlOf(hookRbacManifests(subject));
 }
 
 function yamlOf(manifests: readonly RbacObject[]): string {
