@@ -20,6 +20,12 @@ export function simulateCommand(): Command {
     .option("--seed <number>", "seed of everything that is left to chance", readSeed, SEED)
     .option("--log", "print the functions' log instead, one JSON object a line: every look and its decision")
     .addOption(new Option("--json", "print timelines and figures as JSON").conflicts("log"))
+    .addOption(
+      new Option(
+        "--html <file>",
+        "write both timelines to one page instead, with every bar explained",
+      ).conflicts(["log", "json"]),
+    )
     .action((options: SimulateOptions) =>
       running(async (terminal) => (await import("./simulate.ts")).simulate(options, terminal)),
     );

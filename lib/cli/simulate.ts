@@ -1,5 +1,5 @@
 /** `ebs-drain simulate`: a machine's end, replayed in the embedded world with ebs-drain and without, and told line by line. */
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import type { Scenario } from "../sim/scenario.ts";
 import { SCENARIOS, scenarioOf } from "../sim/scenarios.ts";
 import { nearest } from "../drain/near-miss.ts";
@@ -21,6 +21,8 @@ export interface SimulateOptions {
   /** The decision log instead of the timeline. */
   readonly log?: boolean;
   readonly json?: boolean;
+  /** A file for the page with both timelines. */
+  readonly html?: string;
   readonly list?: boolean;
 }
 
@@ -68,7 +70,9 @@ async function simulateEvent(file: string, options: SimulateOptions, terminal: T
     const replay = replayOf(event);
     if (replay === undefined) {
       terminal.print(await dispatchAlone(event, options.seed));
-      return 0;
+      if (options.html === undefined) return 0;
+      terminal.complain(`no page is written to ${options.html}: no machine's end comes of this event`);
+      return 2;
     }
     const { scenario, subject, recorded } = replay;
     return await simulateScenario(scenario, { seed: options.seed, subject, recorded }, options, terminal);
@@ -111,10 +115,24 @@ export async function simulateScenario(
   } else {
     const unaided = await runWithPodDrainer(scenario, of);
     const told: Told = { scenario, of, drained, unaided };
+    if (options.html !== undefined) return writePage(options.html, told, terminal);
     const lines = options.json === true ? [jsonReport(told)] : textReport(told, painter(terminal.colour));
     for (const line of lines) terminal.print(line);
   }
   return judge(drained, terminal);
+}
+
+/** Loaded only where a page is asked for. */
+async function writePage(file: string, told: Told, terminal: Terminal): Promise<ExitCode> {
+  const { pageOf } = await import("./page/document.ts");
+  try {
+    await writeFile(file, pageOf(told));
+  } catch (error) {
+    terminal.complain(`cannot write ${file}: ${messageOf(error)}`);
+    return 2;
+  }
+  terminal.print(`${file}: both timelines of ${told.scenario.name} in one page; open it in a browser`);
+  return judge(told.drained, terminal);
 }
 
 /** I1 to I12 hold, or what happened is said. */

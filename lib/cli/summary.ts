@@ -16,11 +16,31 @@ export function summaryOf(
   podOf: (handle: string) => string | undefined,
   paint: Paint,
 ): readonly string[] {
-  const row = (label: string, ours: string, theirs: string): string =>
+  const row = ({ label, ours, theirs }: Compared): string =>
     `${label.padEnd(LABEL)}${ours.padEnd(VALUE)}${theirs}`.trimEnd();
+  return [
+    paint(row({ label: "", ours: "with ebs-drain", theirs: "pods only" }), "title"),
+    ...comparisonOf(drained, unaided, podOf).map(row),
+    "",
+    ...costOf(drained).flatMap((line) => wrapped(line, WIDTH)),
+  ];
+}
+
+/** One figure, of both worlds. */
+export interface Compared {
+  readonly label: string;
+  readonly ours: string;
+  readonly theirs: string;
+}
+
+export function comparisonOf(
+  drained: Facts,
+  unaided: Facts,
+  podOf: (handle: string) => string | undefined,
+): readonly Compared[] {
+  const row = (label: string, ours: string, theirs: string): Compared => ({ label, ours, theirs });
   const apps = [...new Set([...drained.apps, ...unaided.apps].map(({ name }) => name))];
   return [
-    paint(row("", "with ebs-drain", "pods only"), "title"),
     ...apps.flatMap((app) => [
       row(`${app} complete again`, completeText(drained, app), completeText(unaided, app)),
       row(`${app}: longest time a pod was away`, outageText(drained, app), outageText(unaided, app)),
@@ -31,8 +51,6 @@ export function summaryOf(
       attachedText(drained.action, podOf),
       attachedText(unaided.action, podOf),
     ),
-    "",
-    ...costOf(drained),
   ];
 }
 
@@ -69,12 +87,13 @@ function attachedText(
   return pods.length === 0 ? "none" : listed(pods);
 }
 
-function costOf({ drain }: Facts): readonly string[] {
+/** What the drain took, a line for the whole and one for each piece of work. */
+export function costOf({ drain }: Facts): readonly string[] {
   if (drain === undefined) return [];
   const { executions, invocations, heartbeats, works } = drain;
   return [
     `ebs-drain took ${counted(executions, "execution")} and ${counted(invocations, "invocation")} of its drain function, ${counted(heartbeats, "heartbeat")}:`,
-    ...works.flatMap((work) => wrapped(`- ${workText(work)}`, WIDTH)),
+    ...works.map((work) => `- ${workText(work)}`),
   ];
 }
 

@@ -95,8 +95,12 @@ const PHRASES: readonly Phrase[] = [
 /** Notes of the scenario itself and of people in it. */
 const SAID_BY_SCENARIO = /^(mended|a new instance|uncordoned|cordons the node, deletes)/;
 
-export function linesOfWorld(run: Run, names: Names): readonly Entry[] {
-  return run.world.happenings.flatMap((happening) => entryOf(happening, run, names));
+export function linesOfWorld(
+  run: Run,
+  names: Names,
+  happenings: readonly Happening[] = run.world.happenings,
+): readonly Entry[] {
+  return happenings.flatMap((happening) => entryOf(happening, run, names));
 }
 
 function entryOf(happening: Happening, run: Run, names: Names): readonly Entry[] {

@@ -39,12 +39,10 @@ export function timelineOf(run: Run): readonly Line[] {
     ...(embedded === undefined ? [] : linesOfDrain(embedded, run, names)),
     ...linesOfWorld(run, names),
     ...linesOfWitness(run, names),
-  ]
-    .filter(
-      ({ at, weight, say }) => at >= run.zero && at <= run.endedAt && (at <= over || isLasting(weight, say)),
-    )
-    .sort((a, b) => a.at - b.at);
-  return together(withoutRepetitions(entries)).map(({ at, say, subjects, weight }) => ({
+  ].filter(
+    ({ at, weight, say }) => at >= run.zero && at <= run.endedAt && (at <= over || isLasting(weight, say)),
+  );
+  return compacted(entries).map(({ at, say, subjects, weight }) => ({
     seconds: (at - run.zero) / SECOND,
     text: say.replace("%s", listed(subjects)),
     weight,
@@ -52,7 +50,7 @@ export function timelineOf(run: Run): readonly Line[] {
 }
 
 /** Every pod is up again and the action is over: what comes then is aftermath. */
-function storyEnd({ witness, endedAt }: Run): Instant {
+export function storyEnd({ witness, endedAt }: Run): Instant {
   const ends = [
     ...witness.outages.map(({ until }) => until ?? endedAt),
     ...witness.actionEnds.map(({ at }) => at),
@@ -63,6 +61,11 @@ function storyEnd({ witness, endedAt }: Run): Instant {
 
 function isLasting(weight: Weight, say: string): boolean {
   return weight !== "plain" || say.startsWith("EC2:");
+}
+
+/** In order; what is told once, once, and what happens together in one entry. */
+export function compacted(entries: readonly Entry[]): readonly Entry[] {
+  return together(withoutRepetitions([...entries].sort((a, b) => a.at - b.at)));
 }
 
 function withoutRepetitions(entries: readonly Entry[]): readonly Entry[] {

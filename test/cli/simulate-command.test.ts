@@ -279,7 +279,7 @@ describe("the command line", () => {
 
   it("explains itself", async () => {
     const { stdout } = await command("--help");
-    for (const option of ["--scenario", "--event", "--list", "--seed", "--log", "--json"]) {
+    for (const option of ["--scenario", "--event", "--list", "--seed", "--log", "--json", "--html"]) {
       expect(stdout).toContain(option);
     }
   });
