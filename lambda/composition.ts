@@ -9,8 +9,10 @@ import {
 } from "../lib/aws/clients.ts";
 import { createEc2Port } from "../lib/aws/ec2.ts";
 import { createExecutionsPort } from "../lib/aws/executions.ts";
+import { createGroupHooksPort } from "../lib/aws/group-hooks.ts";
 import { clusterOfGroup } from "../lib/drain/settings.ts";
 import { look } from "../lib/engine/look.ts";
+import { withLookMetrics } from "../lib/telemetry/look-metrics.ts";
 import type { TelemetryOptions } from "../lib/telemetry/metrics.ts";
 import { createTelemetry, telemetryOf } from "../lib/telemetry/metrics.ts";
 import { ClusterPorts } from "./cluster-ports.ts";
@@ -38,7 +40,7 @@ export function composeDrain(variables: Variables): DrainDeps {
         cluster: clusters.ofInvocation(cluster),
         ec2,
         autoScaling,
-        telemetry: telemetryOf(stream, { dimensions }),
+        telemetry: withLookMetrics(telemetryOf(stream, { dimensions })),
         now: Date.now,
       };
     },
@@ -49,11 +51,13 @@ export function composeDrain(variables: Variables): DrainDeps {
 export function composeDispatch(variables: Variables): DispatchHandlerDeps {
   const { settings, region, drainFunction, account } = readDispatchEnvironment(variables);
   const clusters = new ClusterPorts(new EKSClient(CLIENT_SETTINGS), region);
+  const autoScaling = createAutoScalingClient();
   return {
     settings,
     here: { account: settings.account ?? account, region: settings.region ?? region },
     ec2: createEc2Port(createEc2Client()),
-    autoScaling: createAutoScalingPort(createAutoScalingClient()),
+    autoScaling: createAutoScalingPort(autoScaling),
+    groupHooks: createGroupHooksPort(autoScaling),
     executions: createExecutionsPort(createLambdaClient(), drainFunction),
     clusterOf: (cluster) => clusters.of(cluster),
     telemetry: createTelemetry(streamOf("dispatch")),

@@ -10,12 +10,14 @@ import {
   EC2_PERMISSIONS,
   ENDPOINT_PERMISSIONS,
   EXECUTIONS_PERMISSIONS,
+  GROUP_HOOKS_PERMISSIONS,
 } from "../engine/permissions.ts";
 
 /** The permission table by operation; a refusal names what to grant. */
 const IAM_RULES: Readonly<Record<string, readonly IamRule[]>> = {
   ...named("ec2", EC2_PERMISSIONS),
   ...named("autoScaling", AUTO_SCALING_PERMISSIONS),
+  ...named("groupHooks", GROUP_HOOKS_PERMISSIONS),
   ...named("executions", EXECUTIONS_PERMISSIONS),
   "eks.describeCluster": ENDPOINT_PERMISSIONS,
 };
@@ -124,6 +126,8 @@ function adviceFor(operation: string): string {
 
 function kindOf(error: unknown, code: string, message: string): FailureKind {
   if (/No active Lifecycle Action/i.test(message)) return "no-active-action";
+  // Auto Scaling's way to say it, under a code that it has for all kinds of refusals.
+  if (/^AutoScalingGroup name not found/i.test(message)) return "not-found";
   const names = [code, textOf(error, "name") ?? ""];
   const isOneOf = (codes: ReadonlySet<string>): boolean => names.some((name) => codes.has(name));
   if (isOneOf(THROTTLED)) return "throttled";

@@ -2,6 +2,7 @@
  * What a piece of work carries from look to look: small JSON, all of it re-creatable. Losing it (a crash before a checkpoint) costs
  * a repeated look, never a wrong act.
  */
+import type { Phase } from "./decision.ts";
 import type { ResolvedVolume } from "./observation.ts";
 import type { EventReason } from "./names.ts";
 import type { Instant } from "./time.ts";
@@ -59,6 +60,7 @@ export interface Memory {
   readonly agreed: string;
   /** uid of the CSI node pod that the work was handed to. */
   readonly handedOver?: string;
+  readonly handedOverAt?: Instant;
   /** Our lifecycle action: open, ended by us, or found over. */
   readonly action: "open" | "completed" | "over";
   /**
@@ -84,6 +86,8 @@ export interface Memory {
   readonly taintedAt?: Instant;
   /** Text that changes when anything moves, and when it last did: paces the looks and feeds the no-progress metric. */
   readonly progress: { readonly mark: string; readonly at: Instant };
+  /** The phase that the last look decided on, and when it began. */
+  readonly stage?: { readonly phase: Phase; readonly at: Instant };
   /** Handles that only EC2 still held when it was last asked: a look that does not ask EC2 must not seem to move them. */
   readonly orphans?: readonly string[];
 }

@@ -64,6 +64,11 @@ export const METRICS = [
   "ClusterUnreachable",
   "ApiErrors",
   "VolumesBlocking",
+  "StageSeconds",
+  "HookHoldSeconds",
+  "Volumes",
+  "UnheldTerminations",
+  "GroupsWithoutHook",
 ] as const;
 export type MetricName = (typeof METRICS)[number];
 

@@ -97,6 +97,7 @@ function rememberSeen(memory: Memory, situation: Situation, decision: Decision):
     ...(others === undefined ? {} : { others: { ...others, at: now } }),
     ...(handedOver === undefined ? {} : { handedOver }),
     ...confirmed(memory, situation),
+    ...(memory.stage?.phase === decision.phase ? {} : { stage: { phase: decision.phase, at: now } }),
   };
 }
 

@@ -31,7 +31,7 @@ export function rememberResult(memory: Memory, result: ActionResult, observation
     case "patch-node":
       return done && action.purpose === "cordon" ? { ...memory, cordonedAt: at } : memory;
     case "hand-over":
-      return done ? { ...memory, handedOver: action.pod.uid } : memory;
+      return done ? { ...memory, handedOver: action.pod.uid, handedOverAt: at } : memory;
     case "force-off":
       return done && memory.taintedAt === undefined ? { ...memory, taintedAt: at } : memory;
     case "evict":

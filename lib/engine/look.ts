@@ -7,7 +7,6 @@ import type { Memory } from "../drain/memory.ts";
 import type { Observation } from "../drain/observation.ts";
 import type { Policy } from "../drain/policy.ts";
 import { remember } from "../drain/remember.ts";
-import type { ActionResult } from "../drain/results.ts";
 import type { Task } from "../drain/task.ts";
 import { act } from "./act.ts";
 import { observe } from "./observe.ts";
@@ -36,12 +35,15 @@ export async function look(
   const results = options.dryRun === true ? [] : await act(observation, decision.actions, ports);
   const remembered = remember(observation, decision, results, policy);
   const changed = remembered.memory.progress.mark !== memory.progress.mark;
-  ports.telemetry.look({ observation, decision, changed, failures: failuresOf(results) });
-  return { ...remembered, decision, observation };
-}
-
-function failuresOf(results: readonly ActionResult[]): readonly string[] {
-  return results.flatMap(({ action, failure }) =>
-    failure === undefined ? [] : [`${action.kind}: ${failure.cause}: ${failure.message}`],
+  const failed = results.flatMap(({ action, failure }) =>
+    failure === undefined ? [] : [{ action, failure }],
   );
+  ports.telemetry.look({
+    observation,
+    decision,
+    changed,
+    failures: failed.map(({ action, failure }) => `${action.kind}: ${failure.cause}: ${failure.message}`),
+    causes: failed.map(({ failure }) => failure.cause),
+  });
+  return { ...remembered, decision, observation };
 }

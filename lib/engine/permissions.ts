@@ -3,7 +3,7 @@
  * from this table; a method without an entry does not compile, and tests on a real API server prove that the adapters use
  * all of it and nothing else.
  */
-import type { AutoScalingPort, ClusterPort, Ec2Port, ExecutionsPort } from "./ports.ts";
+import type { AutoScalingPort, ClusterPort, Ec2Port, ExecutionsPort, GroupHooksPort } from "./ports.ts";
 
 export type RbacVerb = "get" | "list" | "watch" | "create" | "patch" | "delete";
 
@@ -67,6 +67,10 @@ export const AUTO_SCALING_PERMISSIONS: PermissionsOf<AutoScalingPort, IamRule> =
   ],
   heartbeat: [{ action: "autoscaling:RecordLifecycleActionHeartbeat", scope: "groups" }],
   complete: [{ action: "autoscaling:CompleteLifecycleAction", scope: "groups" }],
+};
+
+export const GROUP_HOOKS_PERMISSIONS: PermissionsOf<GroupHooksPort, IamRule> = {
+  describeHook: [{ action: "autoscaling:DescribeLifecycleHooks", scope: "any" }],
 };
 
 export const EXECUTIONS_PERMISSIONS: PermissionsOf<ExecutionsPort, IamRule> = {

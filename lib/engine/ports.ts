@@ -101,6 +101,18 @@ export interface AutoScalingPort {
   readonly complete: (action: LifecycleActionRef, result: "CONTINUE" | "ABANDON") => Promise<void>;
 }
 
+/** What a lifecycle hook of a group is set to. Seconds. */
+export interface GroupHookView {
+  readonly transition: string;
+  readonly heartbeatTimeout: number;
+}
+
+/** Lifecycle hooks as the groups have them. */
+export interface GroupHooksPort {
+  /** DescribeLifecycleHooks; `undefined` where the group has no hook of that name. */
+  readonly describeHook: (group: string, hook: string) => Promise<GroupHookView | undefined>;
+}
+
 /** Durable executions of the drain function. */
 export interface ExecutionsPort {
   /** Starts the named execution with this input; an execution of that name, whatever its input, means "already at work". */
@@ -114,8 +126,9 @@ export interface LookRecord {
   readonly observation: Observation;
   readonly decision: Decision;
   readonly changed: boolean;
-  /** Actions that failed, in words. */
+  /** Actions that failed, in words, and the cause of each. */
   readonly failures: readonly string[];
+  readonly causes: readonly string[];
 }
 
 export interface TelemetryPort {

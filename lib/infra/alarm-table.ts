@@ -44,6 +44,21 @@ export const PRODUCT_ALARMS: readonly ProductAlarm[] = [
     meaning: "Somebody else ended a lifecycle action of ours, perhaps with volumes attached (D2).",
   },
   {
+    id: "unheld-termination",
+    metric: "UnheldTerminations",
+    threshold: 1,
+    minutes: 5,
+    meaning: "A machine went with volumes attached, and nobody was asked before (D14).",
+  },
+  {
+    // The dispatcher looks every ten minutes.
+    id: "group-without-hook",
+    metric: "GroupsWithoutHook",
+    threshold: 1,
+    minutes: 15,
+    meaning: "A configured group does not have the lifecycle hook, or not as the policy says.",
+  },
+  {
     id: "node-adopted",
     metric: "NodesAdopted",
     threshold: 1,

@@ -7,12 +7,50 @@ import {
 } from "aws-cdk-lib/aws-cloudwatch";
 import type { Construct } from "constructs";
 import { Duration } from "aws-cdk-lib";
+import type { Phase, Verdict } from "../drain/decision.ts";
 import type { MetricName } from "../drain/names.ts";
 import type { AliasedFunction } from "./functions.ts";
 import { executionMetric, productMetric } from "./alarms.ts";
 
 const WIDTH = 24;
 const MINUTES = 5;
+
+const STAGES = Object.keys({
+  locating: true,
+  cordoning: true,
+  evicting: true,
+  detaching: true,
+  confirming: true,
+  "proving-death": true,
+  "awaiting-ec2": true,
+  "forcing-off": true,
+  blind: true,
+  ending: true,
+} satisfies Record<Phase, true>);
+
+const VERDICTS = Object.keys({
+  attached: true,
+  detaching: true,
+  busy: true,
+  leaked: true,
+  moved: true,
+  foreign: true,
+  local: true,
+  pinned: true,
+  volumeless: true,
+} satisfies Record<Verdict, true>);
+
+/** Those that somebody can do something about, and our own faults. */
+const CAUSES = [
+  "network",
+  "throttled",
+  "server",
+  "unauthenticated",
+  "forbidden",
+  "conflict",
+  "rejected",
+  "bug",
+] as const;
 
 /** The last look of each work; a work whose last look is over says so in `next`. */
 const NOW: readonly string[] = [
@@ -21,6 +59,20 @@ const NOW: readonly string[] = [
   "sort lastLook desc",
   "limit 50",
 ];
+
+/** One line for each value of the metric's own dimension. */
+function graphOfEach(
+  title: string,
+  name: MetricName,
+  dimension: string,
+  values: readonly string[],
+  statistic: string,
+): GraphWidget {
+  const left = values.map((value) =>
+    productMetric(name, MINUTES).with({ dimensionsMap: { [dimension]: value }, statistic, label: value }),
+  );
+  return new GraphWidget({ title, width: WIDTH / 3, left });
+}
 
 /** `drain` writes one line per look. */
 export function addDashboard(scope: Construct, id: string, drain: AliasedFunction): void {
@@ -59,8 +111,22 @@ export function addDashboard(scope: Construct, id: string, drain: AliasedFunctio
             productMetric("DrainSeconds", MINUTES).with({ statistic, label: statistic }),
           ),
         }),
-        graph("Trouble", ["ClusterUnreachable", "ApiErrors", "CompletedByOther"]),
-        graph("Machines gone", ["OutOfService", "NodesAdopted"]),
+        graph("Trouble", ["ClusterUnreachable", "CompletedByOther", "GroupsWithoutHook"]),
+        graph("Machines gone", ["OutOfService", "UnheldTerminations", "NodesAdopted"]),
+      ],
+      [
+        graphOfEach("Seconds per stage", "StageSeconds", "stage", STAGES, "p90"),
+        graphOfEach("Volumes by verdict", "Volumes", "verdict", VERDICTS, "Maximum"),
+        graphOfEach("API errors by class", "ApiErrors", "cause", CAUSES, "Sum"),
+      ],
+      [
+        new GraphWidget({
+          title: "Seconds that the hook held",
+          width: WIDTH / 3,
+          left: ["p50", "p90", "Maximum"].map((statistic) =>
+            productMetric("HookHoldSeconds", MINUTES).with({ statistic, label: statistic }),
+          ),
+        }),
       ],
     ],
   });

@@ -10,6 +10,7 @@ import {
   EC2_PERMISSIONS,
   ENDPOINT_PERMISSIONS,
   EXECUTIONS_PERMISSIONS,
+  GROUP_HOOKS_PERMISSIONS,
 } from "../engine/permissions.ts";
 
 export interface Grant {
@@ -23,18 +24,21 @@ export interface Grant {
 interface Calls {
   readonly ec2: readonly (keyof typeof EC2_PERMISSIONS)[];
   readonly autoScaling: readonly (keyof typeof AUTO_SCALING_PERMISSIONS)[];
+  readonly groupHooks: readonly (keyof typeof GROUP_HOOKS_PERMISSIONS)[];
   readonly executions: readonly (keyof typeof EXECUTIONS_PERMISSIONS)[];
 }
 
 export const DRAIN_CALLS: Calls = {
   ec2: ["describeInstance", "listAttachedVolumes", "describeVolumes"],
   autoScaling: ["describeMember", "heartbeat", "complete"],
+  groupHooks: [],
   executions: [],
 };
 
 export const DISPATCH_CALLS: Calls = {
   ec2: ["describeInstance", "describeInstances"],
   autoScaling: ["listMembers"],
+  groupHooks: ["describeHook"],
   executions: ["start", "listRunning"],
 };
 
@@ -50,6 +54,7 @@ export function grantsFor(scope: Construct, calls: Calls, scopes: Scopes): reado
   const rules: readonly IamRule[] = [
     ...calls.ec2.flatMap((method) => EC2_PERMISSIONS[method]),
     ...calls.autoScaling.flatMap((method) => AUTO_SCALING_PERMISSIONS[method]),
+    ...calls.groupHooks.flatMap((method) => GROUP_HOOKS_PERMISSIONS[method]),
     ...calls.executions.flatMap((method) => EXECUTIONS_PERMISSIONS[method]),
     ...(unlocated(scopes.settings).length > 0 ? ENDPOINT_PERMISSIONS : []),
   ];

@@ -21,7 +21,11 @@ export interface TelemetryOptions {
 
 /** Characters of a dimension's value. */
 const VALUE_LIMIT = 1_024;
-const UNITS: Readonly<Partial<Record<MetricName, string>>> = { DrainSeconds: "Seconds" };
+const UNITS: Readonly<Partial<Record<MetricName, string>>> = {
+  DrainSeconds: "Seconds",
+  StageSeconds: "Seconds",
+  HookHoldSeconds: "Seconds",
+};
 
 /** Never throws and never waits: what cannot be written as JSON is written as text. */
 export function createTelemetry(options: TelemetryOptions): TelemetryPort {

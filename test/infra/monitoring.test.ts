@@ -19,6 +19,7 @@ const sources = [
   "drain/lifecycle-limits",
 ]
   .concat(["drain/over", "drain/spot", "engine/dispatch", "engine/drain-loop", "engine/sweep"])
+  .concat(["engine/hook-watch", "telemetry/look-metrics"])
   .map((name) => readFileSync(new URL(`../../lib/${name}.ts`, import.meta.url), "utf8"))
   .join("\n");
 

@@ -7,6 +7,7 @@ import {
   EC2_PERMISSIONS,
   ENDPOINT_PERMISSIONS,
   EXECUTIONS_PERMISSIONS,
+  GROUP_HOOKS_PERMISSIONS,
 } from "../../lib/engine/permissions.ts";
 import { DISPATCH_CALLS, DRAIN_CALLS } from "../../lib/infra/grants.ts";
 import { resourcesOf, templateOf } from "./synthesized.ts";
@@ -57,6 +58,9 @@ describe("the permissions of the functions (C34)", () => {
     expect(DISPATCH_CALLS.autoScaling.toSorted()).toEqual(
       KEYS<keyof DispatchHandlerDeps["autoScaling"]>({ listMembers: true }),
     );
+    expect(DISPATCH_CALLS.groupHooks.toSorted()).toEqual(
+      KEYS<keyof NonNullable<DispatchHandlerDeps["groupHooks"]>>({ describeHook: true }),
+    );
     expect(DISPATCH_CALLS.executions.toSorted()).toEqual(
       KEYS<keyof DispatchHandlerDeps["executions"]>({ start: true, listRunning: true }),
     );
@@ -70,6 +74,7 @@ describe("the permissions of the functions (C34)", () => {
         describeVolumes: true,
       }),
     );
+    expect([...DRAIN_CALLS.groupHooks, ...DRAIN_CALLS.executions]).toEqual([]);
     expect(DRAIN_CALLS.autoScaling.toSorted()).toEqual(
       KEYS<Exclude<keyof Ports["autoScaling"], "listMembers">>({
         describeMember: true,
@@ -100,6 +105,7 @@ describe("the permissions of the functions (C34)", () => {
     const dispatch = [
       ...DISPATCH_CALLS.ec2.map((method) => EC2_PERMISSIONS[method]),
       ...DISPATCH_CALLS.autoScaling.map((method) => AUTO_SCALING_PERMISSIONS[method]),
+      ...DISPATCH_CALLS.groupHooks.map((method) => GROUP_HOOKS_PERMISSIONS[method]),
       ...DISPATCH_CALLS.executions.map((method) => EXECUTIONS_PERMISSIONS[method]),
       ENDPOINT_PERMISSIONS,
     ];

@@ -61,6 +61,21 @@ describe("the dispatch function", () => {
     expect(asked).toEqual(["listNodes", "listRunning", "listMembers"]);
   });
 
+  test("looks with the first sweep, and then every ten minutes, whether each group has the hook", async () => {
+    const telemetry = new Recorder();
+    let now = NOW;
+    const groupHooks = { describeHook: () => Promise.resolve(undefined) };
+    const dispatch = createDispatchHandler({ ...deps([], telemetry), groupHooks, now: () => now });
+    const scheduled = { source: "aws.events", "detail-type": "Scheduled Event", detail: {} };
+
+    for (let minute = 0; minute <= 10; minute++) {
+      now = NOW + minute * 60_000;
+      await dispatch({ ...scheduled, time: new Date(now).toISOString() });
+    }
+
+    expect(telemetry.metrics.filter(({ name }) => name === "GroupsWithoutHook")).toHaveLength(2);
+  });
+
   test("remembers foreign instances from event to event, in its own memory (C9)", async () => {
     const asked: string[] = [];
     const gone = {

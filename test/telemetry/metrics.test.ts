@@ -51,6 +51,7 @@ describe("the decision log", () => {
       decision: quietDecision(NOW),
       changed: false,
       failures: ["evict: throttled: slow down"],
+      causes: ["throttled"],
     });
     expect(lines).toHaveLength(1);
     expect(lines[0]).toMatchObject({ message: "look", failures: ["evict: throttled: slow down"] });
@@ -63,6 +64,7 @@ describe("the decision log", () => {
       decision: quietDecision(NOW),
       changed: true,
       failures: [],
+      causes: [],
     });
     expect(lines[0]).not.toHaveProperty("failures");
     expect(lines[0]).toHaveProperty("observation");
