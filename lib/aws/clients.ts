@@ -21,12 +21,18 @@ export const CLIENT_SETTINGS = {
   },
 } as const;
 
-export function createEc2Client(): EC2Client {
-  return new EC2Client(CLIENT_SETTINGS);
+/** Where to look otherwise than the SDK does by itself: an operator's choice. */
+export interface AwsPlace {
+  readonly region?: string;
+  readonly profile?: string;
 }
 
-export function createAutoScalingClient(): AutoScalingClient {
-  return new AutoScalingClient(CLIENT_SETTINGS);
+export function createEc2Client(place: AwsPlace = {}): EC2Client {
+  return new EC2Client({ ...CLIENT_SETTINGS, ...place });
+}
+
+export function createAutoScalingClient(place: AwsPlace = {}): AutoScalingClient {
+  return new AutoScalingClient({ ...CLIENT_SETTINGS, ...place });
 }
 
 export function createLambdaClient(): LambdaClient {

@@ -8,6 +8,8 @@ export interface Taint {
   readonly key: string;
   readonly value?: string;
   readonly effect: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
+  /** `timeAdded`, where whoever set it wrote that down; for people, no rule reads it. */
+  readonly since?: Instant;
 }
 
 export interface NodeView {

@@ -1,8 +1,7 @@
 /** One request of the adapter: what it is called in messages, and the second try that a refused token deserves. */
 import { ApiException } from "@kubernetes/client-node";
-import type { ClusterPort } from "../engine/ports.ts";
 import type { ClusterConnection } from "./connection.ts";
-import { toPortError } from "./errors.ts";
+import { type Call, toPortError } from "./errors.ts";
 
 /**
  * Makes the request; once more with fresh credentials where they were refused. No other retry: the engine paces those.
@@ -10,7 +9,7 @@ import { toPortError } from "./errors.ts";
  * @throws PortError
  */
 export type Ask = <Answer>(
-  method: keyof ClusterPort,
+  method: Call["method"],
   asked: string,
   request: () => Promise<Answer>,
 ) => Promise<Answer>;

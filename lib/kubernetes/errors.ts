@@ -4,12 +4,13 @@ import { KUBERNETES_GROUP } from "../drain/names.ts";
 import { type FailureKind, PortError } from "../engine/errors.ts";
 import { CLUSTER_PERMISSIONS } from "../engine/permissions.ts";
 import type { ClusterPort } from "../engine/ports.ts";
+import { INSPECTION_PERMISSIONS, type InspectionMethod } from "./inspection.ts";
 import { CredentialsError } from "./connection.ts";
 import { type Status, isNetworkFailure, reasonOf, statusOf } from "./failure-details.ts";
 
 /** What was asked of which API server, for the message. */
 export interface Call {
-  readonly method: keyof ClusterPort;
+  readonly method: keyof ClusterPort | InspectionMethod;
   /** Such as `patch of Node ip-10-0-0-1`. */
   readonly asked: string;
   /** The API server's URL. */
@@ -95,16 +96,16 @@ function refusal(call: Call, status: Status, why: string): Finding {
   if (status.kind?.toLowerCase().startsWith("poddisruptionbudget") === true) {
     return { kind: "disruption-budget", why, ...(status.name === undefined ? {} : { budget: status.name }) };
   }
-  const needed = CLUSTER_PERMISSIONS[call.method].map(
+  const rules = { ...CLUSTER_PERMISSIONS, ...INSPECTION_PERMISSIONS }[call.method];
+  const needed = rules.map(
     (rule) =>
       `${rule.verbs.join(", ")} on ${rule.resource}${rule.apiGroup === "" ? "" : `.${rule.apiGroup}`}`,
   );
-  return {
-    kind: "forbidden",
-    why:
-      `${why}. It needs ${needed.join(" and ")}: apply manifests/rbac.yaml and give the role's EKS access entry the ` +
-      `Kubernetes group ${KUBERNETES_GROUP}`,
-  };
+  const fix =
+    call.method in INSPECTION_PERMISSIONS
+      ? "grant it to whoever runs this command"
+      : `apply manifests/rbac.yaml and give the role's EKS access entry the Kubernetes group ${KUBERNETES_GROUP}`;
+  return { kind: "forbidden", why: `${why}. It needs ${needed.join(" and ")}: ${fix}` };
 }
 
 /** A JSON patch that cannot be applied to what is there now comes without any detail; a wrong object comes with causes. */

@@ -37,6 +37,7 @@ function taintView(taint: unknown): Taint {
     key: textAt(taint, "key") ?? "",
     ...given("value", textAt(taint, "value")),
     effect: (textAt(taint, "effect") ?? "NoSchedule") as Taint["effect"],
+    ...given("since", instantAt(taint, "timeAdded")),
   };
 }
 

@@ -46,7 +46,7 @@ function controllerOf(pod: unknown): PodView["controller"] {
   return { kind: textAt(owner, "kind") ?? "", name: textAt(owner, "name") ?? "" };
 }
 
-function tolerationView(toleration: unknown): Toleration {
+export function tolerationView(toleration: unknown): Toleration {
   return {
     ...given("key", textAt(toleration, "key")),
     ...given("operator", textAt(toleration, "operator") as Toleration["operator"]),

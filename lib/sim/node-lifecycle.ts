@@ -95,9 +95,15 @@ export class NodeLifecycle {
 
   #setTaints(node: NodeObject, wanted: readonly Taint[], effect: Taint["effect"]): void {
     if (hasTaints(node, wanted, effect)) return;
-    const others = (node.spec.taints ?? []).filter((taint) => !isOurs(taint, effect));
+    const before = node.spec.taints ?? [];
+    const others = before.filter((taint) => !isOurs(taint, effect));
+    const now = this.#context.clock.now();
+    const dated = wanted.map((taint) => ({
+      ...taint,
+      since: before.find(({ key, effect: of }) => key === taint.key && of === effect)?.since ?? now,
+    }));
     this.#context.api.nodes.update(node, ({ spec }) => {
-      const taints = [...others, ...wanted];
+      const taints = [...others, ...dated];
       if (taints.length === 0) delete spec.taints;
       else spec.taints = taints;
     });

@@ -60,7 +60,11 @@ describe("a Node", () => {
       unschedulable: true,
       taints: [
         { key: "team", value: "db", effect: "NoSchedule" },
-        { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" },
+        {
+          key: "node.kubernetes.io/unschedulable",
+          effect: "NoSchedule",
+          since: Date.parse("2026-10-01T12:01:00Z"),
+        },
       ],
       work: '{"id":"w"}',
       hasAnnotations: true,
