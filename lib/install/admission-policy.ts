@@ -15,7 +15,7 @@ import {
   preStop,
   preStopPath,
 } from "./hook-container.ts";
-import type { HookInstall } from "./hook-install.ts";
+import { CHART, type HookInstall } from "./hook-install.ts";
 
 export interface AdmissionPolicyInstall extends HookInstall {
   /** Only pods of nodes with these labels: for a start on a few. Empty: all. */
@@ -24,9 +24,12 @@ export interface AdmissionPolicyInstall extends HookInstall {
 
 const API = "admissionregistration.k8s.io/v1";
 
-export const ADMISSION_POLICY_HEADER = `The hook of ebs-drain, added by the API server (1.36 or later) to each pod of the EBS CSI driver on Linux as it is created.
-  install:  kubectl apply -f <this file>, then restart the driver's pods: kubectl rollout restart -n kube-system daemonset/ebs-csi-node
+export function admissionPolicyHeader({ namespace }: HookInstall): string {
+  const restart = `kubectl rollout restart -n ${namespace} daemonset/${CHART.daemonSet}`;
+  return `The hook of ebs-drain, added by the API server (1.36 or later) to each pod of the EBS CSI driver on Linux as it is created.
+  install:  kubectl apply -f <this file>, then restart the driver's pods: ${restart}
   remove:   kubectl delete -f <this file>, then restart them again`;
+}
 
 /** RBAC, the policy and its binding. */
 export function admissionPolicyManifests(install: AdmissionPolicyInstall): readonly object[] {

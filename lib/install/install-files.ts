@@ -1,13 +1,16 @@
 /** The files of each way to install the hook. */
-import { ADMISSION_POLICY_HEADER, admissionPolicyManifests } from "./admission-policy.ts";
+import {
+  type AdmissionPolicyInstall,
+  admissionPolicyHeader,
+  admissionPolicyManifests,
+} from "./admission-policy.ts";
+import type { DaemonSetInstall } from "./daemon-set-patch.ts";
 import type { InstallWay } from "./hook-container.ts";
 import type { InstallFile } from "./hook-install.ts";
 import { kustomizeComponent } from "./kustomize-component.ts";
 import { manifestYaml } from "./manifest-yaml.ts";
 import { type PullCheckInstall, pullCheckHeader, pullCheckManifests } from "./pull-check.ts";
 import { serverSideApply } from "./server-side-apply.ts";
-import type { AdmissionPolicyInstall } from "./admission-policy.ts";
-import type { DaemonSetInstall } from "./daemon-set-patch.ts";
 
 export type AnyInstall = AdmissionPolicyInstall & DaemonSetInstall;
 
@@ -17,7 +20,7 @@ export function installFiles(way: InstallWay, install: AnyInstall): readonly Ins
       return [
         {
           name: "admission-policy.yaml",
-          text: manifestYaml(ADMISSION_POLICY_HEADER, admissionPolicyManifests(install)),
+          text: manifestYaml(admissionPolicyHeader(install), admissionPolicyManifests(install)),
         },
       ];
     case "kustomize":
