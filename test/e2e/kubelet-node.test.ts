@@ -6,11 +6,9 @@ import type { Pod } from "./api-objects.ts";
 import { type ControlPlane, startControlPlane } from "./control-plane.ts";
 import { createAll, object } from "./create-all.ts";
 import { eventually } from "./eventually.ts";
-import { type RealNode, startRealNode } from "./node/real-node.ts";
+import { BUILD_LIMIT_MS, type RealNode, startRealNode } from "./node/real-node.ts";
 import { STAND_IN_IMAGE } from "./node/stand-in-image.ts";
 
-/** Containerd is built first where the machine does not have it. */
-const BUILD_LIMIT_MS = 900_000;
 const NODE = "node-a";
 const POD = "/api/v1/namespaces/default/pods/database";
 

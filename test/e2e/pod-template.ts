@@ -9,6 +9,7 @@ export interface PodBehaviour {
   readonly graceSeconds?: number;
   readonly tolerations?: readonly Readonly<Record<string, unknown>>[];
   readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly affinity?: Readonly<Record<string, unknown>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly labels?: Readonly<Record<string, string>>;
   readonly priorityClassName?: string;
@@ -17,7 +18,7 @@ export interface PodBehaviour {
 
 export function podTemplate(app: string, behaviour: PodBehaviour) {
   const { stopSeconds, finishSeconds, graceSeconds, labels, annotations, containers, ...rest } = behaviour;
-  const { tolerations, nodeSelector, priorityClassName } = rest;
+  const { tolerations, nodeSelector, affinity, priorityClassName } = rest;
   return {
     metadata: {
       labels: { app, ...labels },
@@ -32,6 +33,7 @@ export function podTemplate(app: string, behaviour: PodBehaviour) {
       ...(graceSeconds === undefined ? {} : { terminationGracePeriodSeconds: graceSeconds }),
       ...(tolerations === undefined ? {} : { tolerations }),
       ...(nodeSelector === undefined ? {} : { nodeSelector }),
+      ...(affinity === undefined ? {} : { affinity }),
       ...(priorityClassName === undefined ? {} : { priorityClassName }),
     },
   };

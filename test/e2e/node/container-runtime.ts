@@ -1,16 +1,27 @@
 /** containerd with runc and the bridge network, inside the node's namespaces. */
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { ARCHITECTURES, isThisMachine } from "../../../scripts/hook-image/architecture.ts";
+import type { RunConfiguration } from "../../../scripts/hook-image/dockerfile.ts";
+import { writeOciArchive } from "../../../scripts/hook-image/oci-archive.ts";
 import type { NodePrograms } from "../build.ts";
 import type { ChildPrograms } from "../child-programs.ts";
 import { eventually } from "../eventually.ts";
-import { type Image, writeImageArchive } from "./image-archive.ts";
 import type { Namespaces } from "./namespaces.ts";
 
 /** The node's own: its namespaces have a /run that nobody else sees. */
 export const RUNTIME_SOCKET = "/run/containerd/containerd.sock";
-const PAUSE_IMAGE = "localhost/pause:1";
+/** The image of every pod's sandbox. */
+export const PAUSE_IMAGE = "localhost/pause:1";
 const POD_NETWORK = "10.245.0.0/24";
+
+export interface Image {
+  /** With its tag: `localhost/database:1`. */
+  readonly name: string;
+  /** The folder of its root file system. */
+  readonly root: string;
+  readonly run: RunConfiguration;
+}
 
 interface Runtime {
   readonly folder: string;
@@ -59,17 +70,11 @@ export class ContainerRuntime {
   async load(image: Image): Promise<void> {
     const { folder } = this.#runtime;
     const archive = path.join(folder, `${image.name.replaceAll(/\W/gu, "-")}.tar`);
-    await writeImageArchive(image, archive);
+    const architecture = ARCHITECTURES.find(isThisMachine);
+    if (architecture === undefined) throw new Error(`no image is made for ${process.arch}`);
+    await writeOciArchive(archive, { ...image, architecture });
     await this.ctr(["--namespace", "k8s.io", "images", "import", "--local", archive]);
-  }
-
-  /** The host's view of a process id: null where the container has none. */
-  async pidOf(containerId: string): Promise<number> {
-    const text = await this.ctr(["--namespace", "k8s.io", "tasks", "list"]);
-    const line = text.split("\n").find((candidate) => candidate.startsWith(containerId));
-    const pid = Number(line?.trim().split(/\s+/u)[1]);
-    if (!Number.isInteger(pid)) throw new Error(`container ${containerId} has no process: ${text}`);
-    return pid;
+    await rm(archive);
   }
 
   /** Sends SIGKILL to all of a container's processes, behind the kubelet's back. */
@@ -117,9 +122,4 @@ function podNetwork() {
   const ipam = { type: "host-local", ranges, routes: [{ dst: "0.0.0.0/0" }] };
   const bridge = { type: "bridge", bridge: "pods", isGateway: true, ipMasq: false, ipam };
   return { cniVersion: "1.0.0", name: "pods", plugins: [bridge] };
-}
-
-/** The image of every pod's sandbox. */
-export function pauseImage(folder: string): Image {
-  return { name: PAUSE_IMAGE, folder, entrypoint: ["/bin/pause"] };
 }

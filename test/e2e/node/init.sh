@@ -17,6 +17,8 @@ for over in etc var/lib; do
 done
 mkdir -p /var/lib/kubelet "$folder/kubelet"
 mount --bind "$folder/kubelet" /var/lib/kubelet
+mount --make-private /var/lib/kubelet # else each mount in there appears below $folder too
+mount --make-shared /var/lib/kubelet
 
 # Kernel settings that a kubelet wants, and that are the whole machine's: it finds them as it wants them and changes files.
 settings=$folder/private/settings

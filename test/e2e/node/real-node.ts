@@ -10,17 +10,19 @@ import { ChildPrograms } from "../child-programs.ts";
 import type { ControlPlane } from "../control-plane.ts";
 import { eventually } from "../eventually.ts";
 import { checkNodePrerequisites } from "../prerequisites.ts";
-import { ContainerRuntime, pauseImage } from "./container-runtime.ts";
+import { ContainerRuntime, type Image } from "./container-runtime.ts";
 import { createControlGroup, removeControlGroup } from "./control-groups.ts";
-import type { Image } from "./image-archive.ts";
 import { type KubeletConfig, kubeletConfig } from "./kubelet-config.ts";
 import { Namespaces } from "./namespaces.ts";
-import { standInImage, writeStandIns } from "./stand-in-image.ts";
+import { standInImages, writeStandIns } from "./stand-in-image.ts";
 import { WayOut } from "./way-out.ts";
 
 /** The cluster's service for the API server, which the kubelet writes in every container's environment. */
 const SERVICE_ADDRESS = "10.96.0.1";
 const NODE_ADDRESS = "10.244.0.1";
+
+/** For what starts a node: containerd is built first where the machine does not have it. */
+export const BUILD_LIMIT_MS = 900_000;
 
 export interface RealNodeOptions {
   readonly name: string;
@@ -116,7 +118,8 @@ export class RealNode {
       "--v=4", // mounts, hooks and registrations
     ];
     const program = path.join(programs.kubernetes, "kubelet");
-    const env = options.kubeletEnvironment ?? {};
+    // Times in its log are told without their zone.
+    const env = { TZ: "UTC", ...options.kubeletEnvironment };
     const started = Date.now();
     this.children.start(this.namespaces.enter({ name: "kubelet", program, args, env }));
     await eventually(`${name} is ready`, () => this.#isReadySince(started));
@@ -173,7 +176,7 @@ export async function startRealNode(controlPlane: ControlPlane, options: RealNod
     const args = waysOut.map(({ address, file }) => `${address}=${file}`);
     children.start(namespaces.enter({ name: "relay", program: relay, args }));
     const runtime = await ContainerRuntime.start({ folder, programs, namespaces, children });
-    for (const image of [pauseImage(standIns), standInImage(standIns), ...(options.images ?? [])]) {
+    for (const image of [...standInImages(standIns), ...(options.images ?? [])]) {
       await runtime.load(image);
     }
     const parts = { controlPlane, options, folder, programs, controlGroup, namespaces, children, runtime };

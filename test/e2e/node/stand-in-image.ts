@@ -1,7 +1,7 @@
 /** The image of everything on the node that is stood in for: one program under many names. */
 import { copyFile, mkdir, symlink } from "node:fs/promises";
 import path from "node:path";
-import type { Image } from "./image-archive.ts";
+import { type Image, PAUSE_IMAGE } from "./container-runtime.ts";
 
 export const STAND_IN_IMAGE = "localhost/stand-ins:1";
 const names = [
@@ -22,6 +22,11 @@ export async function writeStandIns(folder: string, csi: string): Promise<string
   return folder;
 }
 
-export function standInImage(folder: string): Image {
-  return { name: STAND_IN_IMAGE, folder, entrypoint: [] };
+export function standInImages(root: string): readonly Image[] {
+  const image = (name: string, entrypoint: readonly string[]): Image => ({
+    name,
+    root,
+    run: { User: "0:0", Env: ["PATH=/bin"], Entrypoint: entrypoint },
+  });
+  return [image(PAUSE_IMAGE, ["/bin/pause"]), image(STAND_IN_IMAGE, [])];
 }

@@ -29,7 +29,9 @@ func runDriver(arguments []string) error {
 	}
 	flags := flag.NewFlagSet("node", flag.ExitOnError)
 	endpoint := flags.String("endpoint", "unix:/csi/csi.sock", "where to serve")
-	volumes := flags.String("volumes", "/volumes", "folder that holds the volumes' content")
+	for _, name := range []string{"csi-mount-point-prefix", "logging-format", "v"} {
+		flags.String(name, "", "of upstream's, ignored")
+	}
 	_ = flags.Parse(arguments[1:])
 
 	socket := strings.TrimPrefix(strings.TrimPrefix(*endpoint, "unix:"), "//")
@@ -41,7 +43,7 @@ func runDriver(arguments []string) error {
 	}
 	server := grpc.NewServer(grpc.UnaryInterceptor(logCalls))
 	csi.RegisterIdentityServer(server, identity{sick: filepath.Join(filepath.Dir(socket), sickFile)})
-	csi.RegisterNodeServer(server, node{id: os.Getenv("INSTANCE_ID"), volumes: *volumes})
+	csi.RegisterNodeServer(server, node{id: os.Getenv("INSTANCE_ID"), volumes: "/volumes"})
 	onSignal("driver", func() {})
 	log("driver serves %s as %s", socket, os.Getenv("INSTANCE_ID"))
 	return server.Serve(listener)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,9 +24,14 @@ func runRegistrar(arguments []string) error {
 	flags := flag.NewFlagSet("csi-node-driver-registrar", flag.ExitOnError)
 	address := flags.String("csi-address", "/csi/csi.sock", "the driver's socket")
 	endpoint := flags.String("kubelet-registration-path", "", "the driver's socket as the kubelet sees it")
+	health := flags.String("http-endpoint", "", "where to answer the kubelet's liveness probe")
 	flags.Int("v", 0, "ignored")
 	_ = flags.Parse(arguments)
 
+	if *health != "" {
+		http.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
+		go func() { log("health: %v", http.ListenAndServe(*health, nil)) }()
+	}
 	name, err := waitForName(*address)
 	if err != nil {
 		return err
