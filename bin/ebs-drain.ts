@@ -2,6 +2,7 @@
 /** The command line: composition only. Commands load what they need when they are called. */
 import { enableCompileCache } from "node:module";
 import { Command } from "commander";
+import { drainCommand } from "../lib/cli/drain-command.ts";
 import { installCommand } from "../lib/cli/install-command.ts";
 import { planCommand } from "../lib/cli/plan-command.ts";
 import { simulateCommand } from "../lib/cli/simulate-command.ts";
@@ -12,6 +13,7 @@ enableCompileCache();
 
 const program = new Command("ebs-drain")
   .description("Drains EC2 instances of EKS clusters and lets them go only when their EBS volumes are free.")
+  .addCommand(drainCommand())
   .addCommand(planCommand())
   .addCommand(installCommand())
   .addCommand(statusCommand())
