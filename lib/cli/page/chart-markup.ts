@@ -3,7 +3,7 @@ import { timeText } from "../time-text.ts";
 import type { Bar, Chart, Lane, Mark, Side, Tone } from "./chart.ts";
 import type { Markup } from "./markup.ts";
 import { markup } from "./markup.ts";
-import type { TimeAxis } from "./time-axis.ts";
+import type { Tick, TimeAxis } from "./time-axis.ts";
 import { shortText } from "./time-axis.ts";
 
 export function chartMarkup(chart: Chart, axis: TimeAxis): Markup {
@@ -58,12 +58,17 @@ function axisMarkup({ ticks, breaks }: TimeAxis): Markup {
             >${shortText(to - from)}</span
           >`,
       )}
-      ${ticks.map(
-        ({ left, text, minor }) =>
-          markup`<span class="tick${minor ? " minor" : ""}" style="left:${at(left)}">${text}</span>`,
-      )}
+      ${ticks.map(tickMarkup)}
     </div>
   </div>`;
+}
+
+/** Percent of the width from which a label in the middle of its tick would leave the page, on a phone. */
+const LAST = 93;
+
+function tickMarkup({ left, text, minor }: Tick): Markup {
+  const classes = ["tick", ...(minor ? ["minor"] : []), ...(left > LAST ? ["last"] : [])];
+  return markup`<span class="${classes.join(" ")}" style="left:${at(left)}">${text}</span>`;
 }
 
 function groupMarkup(group: string, lanes: readonly Lane[], axis: TimeAxis): Markup {

@@ -1,5 +1,6 @@
 /** A lane for each pod of a StatefulSet: where it runs, and what it waits for while it is away. */
 import type { Instant } from "../../drain/time.ts";
+import { SECOND } from "../../drain/time.ts";
 import type { Happening } from "../../sim/seams.ts";
 import type { Bar, Lane } from "./chart.ts";
 import { after, barsOf } from "./recorded.ts";
@@ -105,7 +106,8 @@ function withOutages(turns: readonly Turn[], pod: string, recorded: Recorded): r
   const begins = outages.map(({ from }) => from);
   return turns.flatMap((turn, index): readonly Turn[] => {
     const isRunning = turn.state?.tone === "old" || turn.state?.tone === "new";
-    const end: Instant = turns[index + 1]?.at ?? Number.POSITIVE_INFINITY;
+    // A pod that is deleted is out of service in that moment, and stops a moment later.
+    const end: Instant = (turns[index + 1]?.at ?? Number.POSITIVE_INFINITY) - SECOND;
     const broken = isRunning ? begins.find((at) => at > turn.at && at < end) : undefined;
     return broken === undefined ? [turn] : [turn, { at: broken, state: LOST }];
   });

@@ -76,5 +76,5 @@ for (const track of document.querySelectorAll(".track")) {
   if (first) makeStop(first);
 }
 document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
-window.addEventListener("scroll", () => { if (shown) hide(); }, { passive: true });
+window.addEventListener("scroll", () => { if (shown) show(shown); }, { passive: true });
 `;

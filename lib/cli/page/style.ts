@@ -40,6 +40,7 @@ td { font-variant-numeric: tabular-nums; }
 .axis .track { background: none; height: 2.4rem; font-size: 0.75rem; color: var(--faint); border: 0; }
 .tick, .span { position: absolute; white-space: nowrap; bottom: 0; }
 .tick { transform: translateX(-50%); }
+.tick.last { transform: translateX(-100%); }
 .span { top: 0; text-align: center; overflow: hidden; font-style: italic; }
 .line { position: absolute; top: 0; bottom: 0; border-left: 1px solid var(--rule); opacity: 0.6; }
 .track .quiet, .cut { position: absolute; top: 0; bottom: 0; pointer-events: none; }
