@@ -80,6 +80,11 @@ export class ApiConnection {
     this.#dropAgent();
   }
 
+  /** Ends idle connections. What was agreed with the server is kept and makes the next ones cheaper. */
+  rest(): void {
+    this.#agent?.then(endIdle, () => {});
+  }
+
   async #open(request: ApiRequest): Promise<ApiAnswer> {
     const [agent, token] = await Promise.all([this.#pool(), this.#credentials.token()]).catch(
       (cause: unknown) => {

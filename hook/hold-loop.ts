@@ -84,6 +84,11 @@ export class HoldLoop {
     });
   }
 
+  /** Reads and decides as the first look of a hold, which then never comes to be. */
+  async rehearse(): Promise<void> {
+    hold(await this.#observe());
+  }
+
   /** Never rejects (H13). */
   async run(): Promise<HoldEnd> {
     try {

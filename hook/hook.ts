@@ -71,6 +71,21 @@ export class Hook {
     return this.#metrics.text();
   }
 
+  /**
+   * Reads once, at the process's start, what each hold begins with: the only answer of its life then finds its code compiled, and a
+   * missing right is in the log while somebody looks. Never rejects.
+   */
+  async rehearse(): Promise<void> {
+    const { log } = this.#parts;
+    try {
+      const loop = this.#loop(() => this.#parts.settings.containers, new TroubleLog(log));
+      await loop.rehearse();
+    } catch (error) {
+      log("warn", "the rehearsal failed", errorFields(error));
+    }
+    this.#connection.rest();
+  }
+
   close(): void {
     this.#connection.close();
   }
@@ -120,12 +135,13 @@ export class Hook {
   }
 
   #attachments(onChange: () => void, trouble: TroubleLog): NodeAttachments {
-    const { settings, watch } = this.#parts;
+    const { log, settings, watch } = this.#parts;
     return new NodeAttachments({
       source: {
         list: async (signal) => {
           const rows = await listAttachmentsOfNode(this.#connection, settings.node, signal);
           trouble.ended("listAttachments");
+          log("info", "attachments listed", { ofNode: rows.length });
           return rows;
         },
         isLocal: (row, signal) => isNodeLocal(this.#connection, row, signal),

@@ -55,6 +55,7 @@ function main(settings: HookSettings): void {
     log,
   });
   listen(server, settings, log);
+  void hook.rehearse();
   // On, not once: a second signal must not end a hold by the signal's default.
   let isEnding = false;
   process.on("SIGTERM", () => {
