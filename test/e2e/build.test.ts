@@ -70,7 +70,7 @@ describe("the prerequisites of a real node", () => {
   it("are all named at once where they are missing, with the packages that bring them", async () => {
     vi.stubEnv("PATH", directory);
     await expect(checkNodePrerequisites()).rejects.toThrow(
-      /apt-get install runc iproute2 mount util-linux|kubelet and containers run on nothing else/,
+      /apt-get install runc iproute2 mount util-linux dbus|kubelet and containers run on nothing else/,
     );
   });
 });

@@ -27,6 +27,8 @@ export interface NodePrograms extends Programs {
   readonly containerd: string;
   /** The network plugins bridge, host-local and loopback. */
   readonly cni: string;
+  /** What stands in for systemd-logind. */
+  readonly logind: string;
 }
 
 interface GoBuild {
@@ -78,7 +80,8 @@ export async function buildNodePrograms(say: Say): Promise<NodePrograms> {
   const { go } = await checkPrerequisites();
   const containerd = await build(containerdBuild(), go, say);
   const cni = await build(cniBuild(), go, say);
-  return { ...programs, containerd, cni };
+  const logind = await build(logindBuild(), go, say);
+  return { ...programs, containerd, cni, logind };
 }
 
 async function kubernetesBuild(): Promise<GoBuild> {
@@ -135,6 +138,17 @@ function cniBuild(): GoBuild {
     module: path.join(modules, "cni"),
     whenCold: "half a minute",
     packages: ["main/bridge", "main/loopback", "ipam/host-local"].map((name) => `${plugins}/${name}`),
+    ldflags: "-s -w",
+    links: [],
+  };
+}
+
+function logindBuild(): GoBuild {
+  return {
+    name: "logind",
+    module: path.join(modules, "logind"),
+    whenCold: "a few seconds",
+    packages: ["."],
     ldflags: "-s -w",
     links: [],
   };

@@ -45,6 +45,8 @@ const nodePrograms = {
   unshare: "util-linux",
   nsenter: "util-linux",
   setpriv: "util-linux",
+  flock: "util-linux",
+  "dbus-daemon": "dbus",
 } as const;
 
 /**

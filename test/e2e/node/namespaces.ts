@@ -7,11 +7,12 @@ import { once } from "node:events";
 import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { promisify } from "node:util";
+import { cacheDirectory } from "../cache.ts";
 import type { ProgramStart } from "../child-programs.ts";
 
 const run = promisify(execFile);
-/** It takes a fraction of a second. */
-const startLimitMs = 30_000;
+/** It takes a fraction of a second, once no other test run has a node. */
+const startLimitMs = 900_000;
 
 export class Namespaces {
   readonly #init: ChildProcessByStdio<Writable, Readable, Readable>;
@@ -28,9 +29,11 @@ export class Namespaces {
   static async create(folder: string, addresses: readonly string[]): Promise<Namespaces> {
     const flags = ["--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"];
     const script = path.join(import.meta.dirname, "init.sh");
+    // One node at a time on a machine, whoever runs tests: the lock ends with unshare, which flock becomes.
+    const lock = ["--no-fork", path.join(cacheDirectory(), "real-node.lock")];
     const init = spawn(
-      "unshare",
-      [...flags, "--propagation", "private", "bash", script, folder, ...addresses],
+      "flock",
+      [...lock, "unshare", ...flags, "--propagation", "private", "bash", script, folder, ...addresses],
       // A process group of its own: Ctrl-C reaches the test only, which then ends the node.
       { stdio: ["pipe", "pipe", "pipe"], detached: true },
     );
