@@ -68,6 +68,12 @@ export class ContainerLogs {
   }
 }
 
+/** `17:00:00.123 text`, as the stand-ins beside the pods write it: today, in UTC. */
+export function readTimedLine(line: string): { readonly at: number; readonly text: string } {
+  const at = Date.parse(`${new Date().toISOString().slice(0, 10)}T${line.slice(0, 12)}Z`);
+  return { at, text: line.slice(13) };
+}
+
 /** `2026-11-30T17:00:00.123456789Z stdout F text`, as the container runtime writes it. */
 function parsed(line: string): Pick<ContainerLine, "at" | "text"> {
   const [time = "", , , ...words] = line.split(" ");

@@ -8,10 +8,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ApiObject, CsiNode, Node, Pod, VolumeAttachment } from "../api-objects.ts";
 import { eventually } from "../eventually.ts";
 import { ObjectCache } from "../object-cache.ts";
+import { ebsDriver } from "../pod-volumes.ts";
 import type { Region } from "../region.ts";
 import type { ControlPlane } from "../control-plane.ts";
 import { csiNodeText, nodeTexts, podText, attachmentText } from "./api-texts.ts";
-import { ContainerLogs, LogFile } from "./log-files.ts";
+import { ContainerLogs, LogFile, readTimedLine } from "./log-files.ts";
 import { readKubeletLine } from "./kubelet-log.ts";
 import { type VolumeMounts, readVolumeMounts } from "./node-mounts.ts";
 import type { RealNode } from "./real-node.ts";
@@ -22,7 +23,7 @@ const sampleMs = 50;
 export interface Moment {
   /** Unix milliseconds. */
   readonly at: number;
-  /** `api`, `kubelet`, `mount`, `ec2`, `test`, or pod and container of a log. */
+  /** `api`, `kubelet`, `mount`, `ec2`, `test`, what is followed besides, or pod and container of a log. */
   readonly source: string;
   readonly text: string;
 }
@@ -34,6 +35,7 @@ export class NodeTimeline {
   readonly #region: Region;
   readonly #logs: ContainerLogs;
   readonly #kubeletLog: LogFile;
+  readonly #followed = new Map<string, LogFile>();
   readonly #caches: readonly { readonly start: () => Promise<void>; readonly stop: () => Promise<void> }[];
   #mounts: VolumeMounts = { staged: new Set(), published: new Set() };
   #happenings = 0;
@@ -59,6 +61,7 @@ export class NodeTimeline {
         this.#change(`pod ${pod.metadata.name}`, podText(pod, isGone));
       }),
       follow<VolumeAttachment>(`${storage}/volumeattachments`, (found, isGone) => {
+        if (found.spec.attacher !== ebsDriver) return;
         this.#change(`attachment ${found.metadata.name.slice(0, 12)}`, attachmentText(found, isGone));
       }),
       follow<Node>("/api/v1/nodes", (found) => {
@@ -78,6 +81,11 @@ export class NodeTimeline {
       timeline.#failure = error;
     });
     return timeline;
+  }
+
+  /** Follows the log of one more stand-in on the node. */
+  follow(source: string, file: string): void {
+    this.#followed.set(source, new LogFile(file));
   }
 
   /** Notes what the test itself does. */
@@ -158,6 +166,9 @@ export class NodeTimeline {
     for (const line of await this.#kubeletLog.newLines()) {
       const found = readKubeletLine(line);
       if (found !== undefined) this.#add({ ...found, source: "kubelet" });
+    }
+    for (const [source, log] of this.#followed) {
+      for (const line of await log.newLines()) this.#add({ ...readTimedLine(line), source });
     }
     for (const { at, pod, container, text } of await this.#logs.newLines()) {
       this.#add({ at, source: `${pod}/${container}`, text });
