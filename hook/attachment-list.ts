@@ -15,6 +15,8 @@ const OPERATION = "listAttachments";
 
 export const ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments";
 export const AS_TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1";
+/** One object without spec and status. */
+export const METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
 /** @throws PortError; `server` where the list expired on its way (410), and it has to be begun again */
 export async function listAttachmentsOfNode(

@@ -4,7 +4,7 @@ import { PortError } from "../lib/engine/errors.ts";
 import { textAt } from "../lib/kubernetes/json-fields.ts";
 import type { ApiConnection } from "./api-connection.ts";
 import { failureOfTransport } from "./api-failures.ts";
-import { ATTACHMENTS } from "./attachment-list.ts";
+import { ATTACHMENTS, METADATA_ONLY } from "./attachment-list.ts";
 import { backoffAfter, pause } from "./backoff.ts";
 import { orNull } from "./node-reader.ts";
 
@@ -17,8 +17,6 @@ export interface WatchSettings {
 
 export const WATCH_SETTINGS: WatchSettings = { verifyEvery: 10_000, pollEvery: 1_000 };
 
-/** The object itself is of no interest, only whether it is there. */
-const METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 /** A watch that ends sooner did not work: the next one waits. */
 const SHORT_WATCH = 1_000;
 /** How often to ask before a refused watch is tried again: the right may have been granted meanwhile. */
@@ -27,7 +25,7 @@ const POLLS = 30;
 const LONGEST_LINE = 4 * 1_048_576;
 
 export interface Watched {
-  /** It is there, as a GET has just said. */
+  /** It is there, or was until now, as a GET or an event has just said. */
   readonly onThere: () => void;
   readonly onTrouble: (error: PortError) => void;
 }
@@ -45,14 +43,14 @@ export async function untilGone(
   for (;;) {
     const began = performance.now();
     try {
-      if (!(await isThere(connection, name, signal))) return;
-      watched.onThere();
+      // A watch that does not work says nothing, and a GET may well.
+      if (failures > 0 && !(await isThere(connection, name, watched, signal))) return;
       if (polls > 0) {
         polls -= 1;
         await pause(settings.pollEvery, signal);
         continue;
       }
-      if ((await watchOnce(connection, name, signal, settings)) === "gone") return;
+      if ((await watchOnce(connection, name, watched, signal, settings)) === "gone") return;
       failures = performance.now() - began < SHORT_WATCH ? failures + 1 : 0;
       // Ended in order, as API servers end every watch some time: the next one follows at once.
       if (failures > 0) await pause(backoffAfter(failures, undefined), signal);
@@ -67,11 +65,17 @@ export async function untilGone(
   }
 }
 
-async function isThere(connection: ApiConnection, name: string, signal: AbortSignal): Promise<boolean> {
+async function isThere(
+  connection: ApiConnection,
+  name: string,
+  watched: Watched,
+  signal: AbortSignal,
+): Promise<boolean> {
   const path = `${ATTACHMENTS}/${encodeURIComponent(name)}`;
   const found = await orNull(
     connection.read({ operation: "getAttachment", path, accept: METADATA_ONLY, signal }),
   );
+  if (found !== null) watched.onThere();
   return found !== null;
 }
 
@@ -82,6 +86,7 @@ async function isThere(connection: ApiConnection, name: string, signal: AbortSig
 async function watchOnce(
   connection: ApiConnection,
   name: string,
+  watched: Watched,
   signal: AbortSignal,
   { verifyEvery }: WatchSettings,
 ): Promise<"gone" | "ended"> {
@@ -100,8 +105,8 @@ async function watchOnce(
   const over = new AbortController();
   const ended = AbortSignal.any([signal, over.signal]);
   try {
-    const events = readEvents(answer.body, name);
-    return await Promise.race([events, verify(connection, name, ended, verifyEvery)]);
+    const events = readEvents(answer.body, name, watched);
+    return await Promise.race([events, verify(connection, name, watched, ended, verifyEvery)]);
   } finally {
     over.abort();
     answer.abandon();
@@ -111,15 +116,20 @@ async function watchOnce(
 async function verify(
   connection: ApiConnection,
   name: string,
+  watched: Watched,
   signal: AbortSignal,
   every: number,
 ): Promise<"gone"> {
-  while (await isThere(connection, name, signal)) await pause(every, signal);
+  while (await isThere(connection, name, watched, signal)) await pause(every, signal);
   return "gone";
 }
 
 /** @throws PortError for an ERROR event, and what the stream throws */
-async function readEvents(body: AsyncIterable<Buffer>, name: string): Promise<"gone" | "ended"> {
+async function readEvents(
+  body: AsyncIterable<Buffer>,
+  name: string,
+  watched: Watched,
+): Promise<"gone" | "ended"> {
   const decoder = new StringDecoder("utf8");
   let rest = "";
   for await (const piece of body) {
@@ -127,17 +137,22 @@ async function readEvents(body: AsyncIterable<Buffer>, name: string): Promise<"g
     rest = lines.pop() ?? "";
     if (rest.length > LONGEST_LINE) throw new SyntaxError("a line of the watch has no end");
     for (const line of lines) {
-      if (line.trim() !== "" && isEnd(JSON.parse(line), name)) return "gone";
+      if (line.trim() === "") continue;
+      const type = eventOf(JSON.parse(line), name);
+      // Its end, too, says that it was there.
+      if (type !== undefined) watched.onThere();
+      if (type === "DELETED") return "gone";
     }
   }
   return "ended";
 }
 
-function isEnd(event: unknown, name: string): boolean {
+/** What happened to this attachment; undefined for a bookmark. @throws PortError */
+function eventOf(event: unknown, name: string): string | undefined {
   const type = textAt(event, "type");
   if (type === "ERROR") {
     const message = textAt(event, "object", "message") ?? "no reason given";
     throw new PortError("server", "watchAttachment", `watchAttachment: the watch says ${message}`);
   }
-  return type === "DELETED" && textAt(event, "object", "metadata", "name") === name;
+  return textAt(event, "object", "metadata", "name") === name ? type : undefined;
 }

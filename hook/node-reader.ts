@@ -7,7 +7,7 @@ import { at, given, isDeleting, mapAt, objectsAt, textAt, textsAt } from "../lib
 import { nodeView } from "../lib/kubernetes/node-views.ts";
 import { attachmentView, volumeView } from "../lib/kubernetes/storage-views.ts";
 import type { ApiConnection } from "./api-connection.ts";
-import { AS_TABLE, ATTACHMENTS } from "./attachment-list.ts";
+import { AS_TABLE, ATTACHMENTS, METADATA_ONLY } from "./attachment-list.ts";
 
 /** A volume that Kubernetes has, or wants, attached to the node. */
 export interface NodeVolume {
@@ -56,7 +56,7 @@ export async function readOwnPod(
   signal: AbortSignal,
 ): Promise<OwnPodReading | null> {
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
-  const pod = await orNull(connection.read({ operation: "getOwnPod", path, signal }));
+  const pod = await orNull(connection.read({ operation: "getOwnPod", path, accept: METADATA_ONLY, signal }));
   if (pod === null || textAt(pod, "metadata", "uid") !== uid) return null;
   const grace = at(pod, "metadata", "deletionGracePeriodSeconds");
   const owner = objectsAt(pod, "metadata", "ownerReferences").find(

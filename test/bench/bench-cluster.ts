@@ -27,12 +27,12 @@ export interface BenchNode {
   readonly attachments: readonly LoadedAttachment[];
   /** What the hook of this node is started with. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Its CSI pod is being deleted: whoever reads it sees so. */
+  /** It is cordoned where it goes away, and its CSI pod is being deleted: whoever reads them sees so. */
   readonly endPod: () => Promise<void>;
 }
 
 export interface NodeOptions {
-  /** Cordoned, with attachments; else it stays. */
+  /** With attachments, and cordoned before its pod ends; else it stays. */
   readonly isGoingAway: boolean;
   /** Where its hook finds the API server: a counting proxy. */
   readonly proxy?: CountingProxy;
@@ -90,7 +90,6 @@ export class BenchCluster {
     const attachments = numbers.map((number) => attachmentTo(name, number));
     await this.#harness.addNode({
       name,
-      unschedulable: isGoingAway,
       volumesInUse: attachments.map(({ handle }) => `kubernetes.io/csi/${DRIVER}^${handle}`),
     });
     for (const attachment of attachments) await addAttachment(this.#controlPlane.api, attachment);
@@ -98,7 +97,11 @@ export class BenchCluster {
     return {
       attachments,
       environment: await this.#environmentOf(name, pod, proxy),
-      endPod: () => this.#controlPlane.api.delete(`${PODS}/${pod.name}`),
+      endPod: async () => {
+        const cordon = { spec: { unschedulable: true } };
+        if (isGoingAway) await this.#controlPlane.api.patch("merge", `/api/v1/nodes/${name}`, cordon);
+        await this.#controlPlane.api.delete(`${PODS}/${pod.name}`);
+      },
     };
   }
 

@@ -1,0 +1,107 @@
+/** Large clusters in the embedded world, and every request that the deployed handlers' code makes in them. */
+import { embed } from "../../lib/cli/embedded.ts";
+import { EBS_DRIVER } from "../../lib/drain/names.ts";
+import { MINUTE, SECOND } from "../../lib/drain/time.ts";
+import { addStatefulSet } from "../../lib/sim/cluster-scene.ts";
+import type { Kubelet } from "../../lib/sim/kubelet.ts";
+import { WORKERS, World } from "../../lib/sim/world.ts";
+import type { Request } from "./scale-figures.ts";
+
+export interface ScaleRun {
+  readonly requests: readonly Request[];
+  /** Seconds from the first scale-in to the last completed action. */
+  readonly seconds: number;
+  /** Actions completed with CONTINUE by the drain. */
+  readonly completed: number;
+  readonly nodes: number;
+  readonly attachments: number;
+}
+
+export interface ScaleSize {
+  /** Nodes besides those that are drained. */
+  readonly nodes: number;
+  /** VolumeAttachments in all; what the pods have not made is added, spread over the other nodes. */
+  readonly attachments: number;
+  /** Instances that go in one moment, each with `podsEach` pods that have a volume. */
+  readonly drained: number;
+  readonly podsEach: number;
+}
+
+const SEED = 1;
+/** After this much time every one of them is completed, or the bench says so. */
+const MOST = 30 * MINUTE;
+const ZONE = "eu-west-1a";
+
+export async function runAtScale(size: ScaleSize): Promise<ScaleRun> {
+  const world = new World({ seed: SEED });
+  const going = await launch(world, size.drained);
+  await addPods(world, size, going);
+  const others = await launch(world, size.nodes);
+  addAttachments(world, size.attachments, others);
+  const requests: Request[] = [];
+  embed(world, { group: WORKERS.name });
+  world.faults.onCall = (operation) => void requests.push({ at: world.clock.now(), operation });
+  const begunAt = world.clock.now();
+  for (const { options } of going) world.autoScaling.scaleIn(options.instance);
+  const isDone = (): boolean => completionsOf(world).length === size.drained;
+  for (let at = begunAt; at < begunAt + MOST && !isDone(); at += SECOND) await world.clock.advance(at + SECOND);
+  // What belongs to the drain comes after the completion: its Events, and the look at what became of the machine.
+  await world.clock.advance(world.clock.now() + MINUTE);
+  const ends = completionsOf(world);
+  return {
+    requests,
+    seconds: (Math.max(begunAt, ...ends) - begunAt) / SECOND,
+    completed: ends.length,
+    nodes: world.cluster.nodes().length,
+    attachments: world.cluster.api.attachments.list().length,
+  };
+}
+
+function completionsOf({ autoScaling }: World): readonly number[] {
+  return autoScaling
+    .getHistory()
+    .flatMap((record) =>
+      record.kind === "complete" && record.outcome === "accepted" && record.result === "CONTINUE"
+        ? [record.at]
+        : [],
+    );
+}
+
+async function launch(world: World, count: number): Promise<readonly Kubelet[]> {
+  const kubelets = Array.from({ length: count }, () => world.launchNode(WORKERS.name, { zone: ZONE }));
+  await world.settle();
+  return kubelets;
+}
+
+/** While only the machines that will go are there, so that the pods run on them. */
+async function addPods(
+  world: World,
+  { drained, podsEach }: ScaleSize,
+  going: readonly Kubelet[],
+): Promise<void> {
+  if (going.length !== drained) throw new Error(`${going.length} machines of ${drained}`);
+  addStatefulSet(world.cluster, {
+    name: "db",
+    replicas: drained * podsEach,
+    podManagementPolicy: "Parallel",
+    zones: [ZONE],
+  });
+  await world.settle();
+}
+
+/** Other pods' volumes, at rest: objects that lists bring, and that nobody has to look at. */
+function addAttachments(world: World, most: number, others: readonly Kubelet[]): void {
+  const { api } = world.cluster;
+  const missing = Math.max(0, most - api.attachments.list().length);
+  for (let index = 0; index < missing; index++) {
+    const nodeName = others[index % others.length]?.options.name;
+    if (nodeName === undefined) throw new Error("attachments need other nodes");
+    api.attachments.create(
+      { name: `csi-other-${index}` },
+      {
+        spec: { attacher: EBS_DRIVER, nodeName, source: { volumeName: `pv-other-${index}` } },
+        status: { attached: true },
+      },
+    );
+  }
+}
