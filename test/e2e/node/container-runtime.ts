@@ -77,9 +77,9 @@ export class ContainerRuntime {
     await rm(archive);
   }
 
-  /** Sends SIGKILL to all of a container's processes, behind the kubelet's back. */
-  async kill(containerId: string): Promise<void> {
-    await this.ctr(["--namespace", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", containerId]);
+  /** Signals a container's first process, behind the kubelet's back. */
+  async signal(containerId: string, signal: string): Promise<void> {
+    await this.ctr(["--namespace", "k8s.io", "tasks", "kill", "--signal", signal, containerId]);
   }
 
   ctr(args: readonly string[]): Promise<string> {

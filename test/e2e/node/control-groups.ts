@@ -1,5 +1,5 @@
 /** The node's control groups: the one thing of it that the kernel does not take away by itself. */
-import { mkdir, readdir, rmdir, stat } from "node:fs/promises";
+import { mkdir, readFile, readdir, rmdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -26,6 +26,23 @@ export async function createControlGroup(): Promise<string> {
 /** @throws where processes are left in it */
 export async function removeControlGroup(name: string): Promise<void> {
   for (const hierarchy of await hierarchies()) await removeTree(path.join(hierarchy, name));
+}
+
+/**
+ * The most memory that a container has had charged, in bytes: its own and the pages of files that it brought in.
+ * @param group of the node; @throws where the container is not there
+ */
+export async function memoryPeak(group: string, containerId: string): Promise<number> {
+  for (const hierarchy of await hierarchies()) {
+    const folder = path.join(hierarchy, group);
+    const entries = await readdir(folder, { recursive: true });
+    const found = entries.find((entry) => path.basename(entry) === containerId);
+    for (const file of found === undefined ? [] : ["memory.peak", "memory.max_usage_in_bytes"]) {
+      const text = await readFile(path.join(folder, found ?? "", file), "utf8").catch(() => undefined);
+      if (text !== undefined) return Number(text);
+    }
+  }
+  throw new Error(`no control group of container ${containerId} tells its memory`);
 }
 
 /** Of version 1 every controller has a tree of its own, of version 2 there is one. */

@@ -10,8 +10,9 @@ const programs: Readonly<Record<string, string>> = {
   "liveness-probe": "livenessprobe",
 };
 
-/** The chart's liveness probe restarts after 50 s; a test need not wait that long. */
+/** The chart's liveness probe restarts after 50 s, and ready it is after up to 5; a test need not wait that long. */
 const livenessTimes = { initialDelaySeconds: 2, periodSeconds: 2, failureThreshold: 2 };
+const readinessTimes = { periodSeconds: 1 };
 
 export interface CsiNodePodOptions extends ChartOptions {
   /** Changes with each rollout. */
@@ -54,5 +55,6 @@ function standIn(
     env: [...(container.env ?? []), { name: "INSTANCE_ID", value: node.instanceId }],
     volumeMounts: [...(container.volumeMounts ?? []), { name: "volumes", mountPath: "/volumes" }],
     livenessProbe: { ...container.livenessProbe, ...livenessTimes },
+    readinessProbe: { ...(container["readinessProbe"] as object), ...readinessTimes },
   };
 }

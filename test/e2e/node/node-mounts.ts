@@ -13,7 +13,9 @@ export interface VolumeMounts {
 export async function readVolumeMounts(mountsFile: string, volumes: string): Promise<VolumeMounts> {
   const staged = new Set<string>();
   const published = new Set<string>();
-  for (const line of (await readFile(mountsFile, "utf8")).split("\n")) {
+  // A node without power has no mounts.
+  const mounts = await readFile(mountsFile, "utf8").catch(() => "");
+  for (const line of mounts.split("\n")) {
     const [, , , root = "", target = ""] = line.split(" ");
     // The root's path may lack what is mounted above it.
     if (path.basename(path.dirname(root)) !== path.basename(volumes)) continue;

@@ -1,30 +1,25 @@
 /** One way in which a real node, or its CSI node pod, goes away, with a database on it that has a volume. */
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { TestContext } from "vitest";
+import { onTestFailed, onTestFinished } from "vitest";
 import { createAll, object } from "../create-all.ts";
 import { eventually } from "../eventually.ts";
 import { attachmentName, ebsDriver } from "../pod-volumes.ts";
 import { stateRoot } from "../run-settings.ts";
 import { statefulSet } from "../workloads.ts";
-import type { NodeStage } from "./node-stage.ts";
+import { type CsiPod, type NodeStage, runtimeId } from "./node-stage.ts";
 import { seconds } from "./node-timeline.ts";
 import { STAND_IN_IMAGE } from "./stand-in-image.ts";
 
 /** The folder for the timelines; else they lie with the run's logs and go with them. */
 const timelinesVariable = "EBS_DRAIN_TIMELINES";
 
-export interface ScenarioOptions {
-  /** What the database needs to stop. */
-  readonly stopSeconds?: number;
-}
-
 export class NodeScenario {
   readonly stage: NodeStage;
   /** Of the namespace. */
   readonly name: string;
   readonly volumeId: string;
-  /** Unix milliseconds; of the last `goAway`, or of the beginning. */
+  /** Unix milliseconds: of `begin` or `goAway`. */
   since = Date.now();
   readonly #file: string;
 
@@ -36,16 +31,14 @@ export class NodeScenario {
     this.#file = path.join(folder, `${name}.txt`);
   }
 
-  /** A database runs on the real node. The timeline is written at the test's end, whatever that is. */
-  static async create(
-    stage: NodeStage,
-    name: string,
-    test: TestContext,
-    { stopSeconds = 0 }: ScenarioOptions = {},
-  ): Promise<NodeScenario> {
+  /**
+   * A database runs on the real node. The timeline is written at the test's end, whatever that is.
+   * @param stopSeconds what the database needs to stop
+   */
+  static async create(stage: NodeStage, name: string, stopSeconds = 0): Promise<NodeScenario> {
     const scenario = new NodeScenario(stage, name);
-    test.onTestFinished(() => scenario.#end());
-    test.onTestFailed(() => console.log(scenario.stage.timeline.text(scenario.since)));
+    onTestFinished(() => scenario.#end());
+    onTestFailed(() => console.log(stage.timeline.text(scenario.since)));
     await scenario.#runDatabase(stopSeconds);
     return scenario;
   }
@@ -63,7 +56,7 @@ export class NodeScenario {
     const { api } = stage.stage;
     const { metadata } = await stage.csiPod();
     await stage.cordon();
-    this.since = stage.timeline.note("cordoned; deleting the pods of database and driver");
+    this.begin("cordoned; deleting the pods of database and driver");
     await Promise.all([
       api.delete(`/api/v1/namespaces/${this.name}/pods/db-0`),
       api.delete(`/api/v1/namespaces/kube-system/pods/${metadata.name}`),
@@ -71,9 +64,21 @@ export class NodeScenario {
     return metadata.name;
   }
 
-  /** When it happened first after `since`; waits for it. Unix milliseconds. */
-  when(source: string | RegExp, text: RegExp, limitSeconds?: number): Promise<number> {
-    return this.stage.timeline.when(source, text, this.since, limitSeconds);
+  /** From now on the scenario's time counts. */
+  begin(what: string): void {
+    this.since = this.stage.timeline.note(what);
+  }
+
+  /** When it happened first after the scenario's beginning, or a later moment; waits for it. Unix milliseconds. */
+  when(source: string | RegExp, text: RegExp, since = this.since): Promise<number> {
+    return this.stage.timeline.when(source, text, since);
+  }
+
+  /** Whether its pod still runs as it did at the beginning. */
+  async isDatabaseUndisturbed(): Promise<boolean> {
+    const pod = await this.stage.stage.api.get<CsiPod>(`/api/v1/namespaces/${this.name}/pods/db-0`);
+    const { deletionTimestamp } = pod?.metadata ?? {};
+    return deletionTimestamp === undefined && pod?.status?.containerStatuses?.[0]?.restartCount === 0;
   }
 
   /** `since` is zero; in seconds, for the log and the documentation. */
@@ -130,7 +135,12 @@ export class NodeScenario {
     await stage.timeline.write(this.#file, this.since - 2_000);
     await api.delete(`/apis/apps/v1/namespaces/${name}/statefulsets/db`, { propagationPolicy: "Orphan" });
     await stage.uncordon();
-    await api.delete(`/api/v1/namespaces/${name}/pods/db-0`, { gracePeriodSeconds: 1 });
+    await api.delete(`/api/v1/namespaces/${name}/pods/db-0`);
+    // Whatever it still has to do: nobody waits for it.
+    for (const container of await stage.containersOf("db-0", name)) {
+      const id = runtimeId(container);
+      if (id !== undefined && container.state?.running) await stage.node.runtime.signal(id, "SIGKILL");
+    }
     await eventually(`no attachment of ${volumeId} is left`, async () => {
       const { items } = await api.list<{
         readonly spec: { readonly source: { readonly persistentVolumeName?: string } };

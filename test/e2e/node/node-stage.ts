@@ -2,8 +2,6 @@
  * What the scenarios of one file share: a control plane, a region, a real node in it, and a spare machine whose kubelet is stood
  * in for: where the volumes go when the real node goes away.
  */
-import { admissionPolicyManifests } from "../../../lib/install/admission-policy.ts";
-import { INSTALL_DEFAULTS } from "../../../lib/install/hook-install.ts";
 import type { ApiObject } from "../api-objects.ts";
 import type { DaemonSet } from "../csi-chart.ts";
 import { Stage, type StageOptions } from "../drain-stage.ts";
@@ -11,16 +9,21 @@ import { eventually } from "../eventually.ts";
 import type { Machine } from "../machines.ts";
 import { GROUP, ZONE } from "../region.ts";
 import { type CsiNodePodOptions, csiNodePods } from "./csi-node-pods.ts";
-import { HOOK_IMAGE, type HookImage, writeHookImage } from "./hook-image.ts";
-import { apply, kubectl } from "./kubectl.ts";
+import { type HookImage, writeHookImage } from "./hook-image.ts";
+import { HookInstalls } from "./hook-installs.ts";
 import { NodeTimeline } from "./node-timeline.ts";
 import { type RealNode, type RealNodeOptions, startRealNode } from "./real-node.ts";
 
-/** As slow as EC2 often is. */
-const ec2Delays = { attach: [2_000, 2_000], detach: [2_000, 2_000] } as const;
+/** As slow as EC2 often is, and the kubelet's status as rare as EKS has it; or as fast as tests like it where it does not matter. */
+const paces = {
+  real: { ec2Delays: { attach: [2_000, 2_000], detach: [2_000, 2_000] }, nodeStatusUpdateFrequency: "10s" },
+  fast: { ec2Delays: { attach: [500, 500], detach: [500, 500] }, nodeStatusUpdateFrequency: "1s" },
+} as const;
 const account = "ebs-csi-node-sa";
 
 export interface NodeStageOptions extends StageOptions {
+  /** Without the times that EC2 and kubelet have by nature; else with them. */
+  readonly isFast?: boolean;
   readonly node?: Pick<RealNodeOptions, "kubeletConfig" | "kubeletEnvironment">;
 }
 
@@ -31,8 +34,9 @@ export interface CsiPod extends ApiObject {
 
 export interface ContainerStatus {
   readonly name: string;
-  /** `containerd://<id>`. */
-  readonly containerID: string;
+  /** `containerd://<id>`; none on a node that is stood in for. */
+  readonly containerID?: string;
+  readonly state?: { readonly running?: object };
   readonly ready: boolean;
   readonly restartCount: number;
   readonly lastState?: { readonly terminated?: { readonly reason?: string } };
@@ -54,6 +58,7 @@ export class NodeStage {
   readonly machine: Machine;
   readonly spare: Machine;
   readonly timeline: NodeTimeline;
+  readonly install: HookInstalls;
   readonly #image: HookImage;
   #versions = 0;
 
@@ -62,6 +67,7 @@ export class NodeStage {
     readonly node: RealNode;
     readonly spare: Machine;
     readonly timeline: NodeTimeline;
+    readonly install: HookInstalls;
     readonly image: HookImage;
   }) {
     this.stage = parts.stage;
@@ -69,10 +75,13 @@ export class NodeStage {
     this.machine = { instance: parts.node.instanceId, node: parts.node.name };
     this.spare = parts.spare;
     this.timeline = parts.timeline;
+    this.install = parts.install;
     this.#image = parts.image;
   }
 
-  static async start({ node: nodeOptions = {}, ...options }: NodeStageOptions = {}): Promise<NodeStage> {
+  static async start(wanted: NodeStageOptions = {}): Promise<NodeStage> {
+    const { node: nodeOptions = {}, isFast = false, ...options } = wanted;
+    const { ec2Delays, nodeStatusUpdateFrequency } = paces[isFast ? "fast" : "real"];
     const stage = await Stage.start({ ec2Delays, ...options });
     const { controlPlane, region } = stage;
     const image = await writeHookImage();
@@ -80,21 +89,32 @@ export class NodeStage {
     const spare = await stage.launch({ scenario: "spare" });
     const node = await startRealNode(controlPlane, {
       ...nodeOptions,
+      kubeletConfig: { nodeStatusUpdateFrequency, ...nodeOptions.kubeletConfig },
       name: region.ec2.instance(instance)?.privateDnsName ?? "",
       instanceId: instance,
       zone: ZONE,
       images: [image],
       waysOut: { [AWS_ADDRESS]: region.url },
     });
-    await apply(controlPlane, chartAccount);
+    // A machine that shuts down is without power here at once: its node has stopped its pods before, or never does.
+    region.ec2.onStateChange((changed, state) => {
+      if (changed === instance && state === "shutting-down") void node.stop();
+    });
+    const install = await HookInstalls.create(controlPlane);
+    await install.apply(chartAccount);
     const timeline = await NodeTimeline.start(controlPlane, region, node);
-    return new NodeStage({ stage, node, spare, timeline, image });
+    return new NodeStage({ stage, node, spare, timeline, install, image });
   }
 
-  /** Rolls the driver's node pods out, as they were installed or changed; the new pod, once it is ready and registered. */
-  async rollOut(options: CsiNodePodOptions = {}): Promise<CsiPod> {
+  /** The driver's DaemonSet, each time another revision. */
+  nextCsiPods(options: CsiNodePodOptions = {}): DaemonSet {
     const version = String((this.#versions += 1));
-    await apply(this.stage.controlPlane, [csiNodePods(this.node, { version, ...options })]);
+    return csiNodePods(this.node, { version, ...options });
+  }
+
+  /** Rolls the driver out; the new pod once it is ready and registered. */
+  async rollOut(options: CsiNodePodOptions = {}): Promise<CsiPod> {
+    await this.install.apply([this.nextCsiPods(options)]);
     return this.rolledOut();
   }
 
@@ -124,19 +144,22 @@ export class NodeStage {
     });
   }
 
-  /** The product's recommended install. What pods there are, stay as they are until they are made again. */
-  async installByPolicy(
-    change: Partial<typeof INSTALL_DEFAULTS> & { readonly image?: string } = {},
-  ): Promise<void> {
-    const install = { ...INSTALL_DEFAULTS, image: HOOK_IMAGE, nodeLabels: {}, ...change };
-    await apply(this.stage.controlPlane, admissionPolicyManifests(install));
+  async containersOf(pod: string, namespace = "kube-system"): Promise<readonly ContainerStatus[]> {
+    const found = await this.stage.api.get<CsiPod>(`/api/v1/namespaces/${namespace}/pods/${pod}`);
+    return found?.status?.containerStatuses ?? [];
   }
 
-  async uninstallPolicy(): Promise<void> {
-    const names = ["mutatingadmissionpolicybinding", "mutatingadmissionpolicy"].map(
-      (kind) => `${kind}/ebs-drain-hook`,
-    );
-    await kubectl(this.stage.controlPlane, ["delete", "--ignore-not-found", ...names]);
+  /** Signals a container's first process, behind the kubelet's back. */
+  async signalContainer(pod: string, name: string, signal: string): Promise<void> {
+    await this.node.runtime.signal(await this.containerId(pod, name), signal);
+  }
+
+  /** As the container runtime names it. */
+  async containerId(pod: string, name: string): Promise<string> {
+    const container = (await this.containersOf(pod)).find((candidate) => candidate.name === name);
+    const id = runtimeId(container);
+    if (id === undefined) throw new Error(`pod ${pod} has no container ${name}`);
+    return id;
   }
 
   async cordon(): Promise<void> {
@@ -159,6 +182,11 @@ export class NodeStage {
   }
 }
 
+/** The container runtime's name of a container. */
+export function runtimeId(container: ContainerStatus | undefined): string | undefined {
+  return container?.containerID?.replace("containerd://", "");
+}
+
 /** On the node, the region's EC2 and Auto Scaling. */
 export const AWS_ADDRESS = "10.96.0.2:80";
 
@@ -167,7 +195,7 @@ interface CsiNodeView extends ApiObject {
 }
 
 /** What the driver's chart makes besides the pods, as far as they need it. */
-const chartAccount = [
+export const chartAccount = [
   { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace: "kube-system" } },
   {
     apiVersion: "rbac.authorization.k8s.io/v1",

@@ -11,7 +11,7 @@ import type { ControlPlane } from "../control-plane.ts";
 import { eventually } from "../eventually.ts";
 import { checkNodePrerequisites } from "../prerequisites.ts";
 import { ContainerRuntime, type Image } from "./container-runtime.ts";
-import { createControlGroup, removeControlGroup } from "./control-groups.ts";
+import { createControlGroup, memoryPeak, removeControlGroup } from "./control-groups.ts";
 import { type KubeletConfig, kubeletConfig } from "./kubelet-config.ts";
 import { Namespaces } from "./namespaces.ts";
 import { standInImages, writeStandIns } from "./stand-in-image.ts";
@@ -123,6 +123,11 @@ export class RealNode {
     const started = Date.now();
     this.children.start(this.namespaces.enter({ name: "kubelet", program, args, env }));
     await eventually(`${name} is ready`, () => this.#isReadySince(started));
+  }
+
+  /** In bytes; @param containerId as the container runtime names it */
+  memoryPeakOf(containerId: string): Promise<number> {
+    return memoryPeak(this.#parts.controlGroup, containerId);
   }
 
   /** Kills the kubelet; its containers go on. */
