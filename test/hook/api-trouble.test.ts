@@ -97,6 +97,19 @@ describe("waiting for an attachment's end", () => {
     await expect(gone).resolves.toBeUndefined();
   });
 
+  it("learns by GETs what no watch tells that never opens", async () => {
+    cluster.misbehave = (asked, response) => isWatch(asked) && refuse(response, 500);
+    const gone = watch();
+    await until("watching has failed", () => watches() > 1);
+    cluster.detach(NAME);
+    await expect(gone).resolves.toBeUndefined();
+  });
+
+  it("is over at once where there never was such an attachment", async () => {
+    cluster.detach(NAME);
+    await expect(watch()).resolves.toBeUndefined();
+  });
+
   it("sees a deletion that fell between the look and the watch", async () => {
     cluster.misbehave = (asked) => {
       if (isWatch(asked)) cluster.detach(NAME, true);
