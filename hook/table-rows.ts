@@ -23,6 +23,8 @@ export async function readTable(
   return scanner.frame();
 }
 
+/** Characters before the rows: columns and their descriptions take two thousand. What has more is no Table, and is not kept. */
+const LONGEST_HEAD = 262_144;
 const ROWS = /"rows"\s*:\s*\[/u;
 const [QUOTE, BACKSLASH, OPEN, CLOSE, END] = [0x22, 0x5c, 0x7b, 0x7d, 0x5d];
 
@@ -70,7 +72,10 @@ class RowScanner {
   #pushHead(text: string): void {
     this.#head += text;
     const found = ROWS.exec(this.#head);
-    if (found === null) return;
+    if (found === null) {
+      if (this.#head.length > LONGEST_HEAD) throw new SyntaxError("the answer is not a Table");
+      return;
+    }
     const end = found.index + found[0].length;
     const rest = this.#head.slice(end);
     this.#head = this.#head.slice(0, end);

@@ -61,6 +61,17 @@ describe("a table read while it arrives", () => {
   });
 });
 
+describe("an answer without an end that is no Table", () => {
+  it("is given up early instead of being kept (H11)", async () => {
+    let pieces = 0;
+    async function* endless(): AsyncGenerator<Buffer> {
+      for (; pieces < 10_000; pieces++) yield Buffer.from(`{"items":[${"x".repeat(16_384)}`);
+    }
+    await expect(readTable(endless(), () => {})).rejects.toThrow("not a Table");
+    expect(pieces).toBeLessThan(100);
+  });
+});
+
 describe("the list of a hold", () => {
   it("of 300,000 attachments is read with 24 MiB for the heap (H11)", async () => {
     const pages = 300;
