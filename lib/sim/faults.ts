@@ -69,6 +69,8 @@ export class SeededFaults implements Faults {
   readonly #latency: readonly [number, number];
   readonly #outages: Outage[] = [];
   readonly #planned: Planned[] = [];
+  /** Told of every call when it reaches the service, whatever becomes of it. */
+  onCall: (operation: string) => void = () => undefined;
 
   /** `latency`: least and most milliseconds of a call. */
   constructor(
@@ -92,8 +94,10 @@ export class SeededFaults implements Faults {
     this.#outages.push({ operations, fault, from, until });
   }
 
-  readonly before = (operation: string): Fault | undefined =>
-    this.#nextPlanned(operation) ?? this.#outageOf(operation) ?? this.#drawn(operation);
+  readonly before = (operation: string): Fault | undefined => {
+    this.onCall(operation);
+    return this.#nextPlanned(operation) ?? this.#outageOf(operation) ?? this.#drawn(operation);
+  };
 
   readonly latency = (_operation: string): number => this.#random.between(this.#latency[0], this.#latency[1]);
 

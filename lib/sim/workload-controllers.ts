@@ -102,10 +102,10 @@ function syncDaemonSet(
   failures: Failures,
   again: (after: number) => void,
 ): void {
-  const pods = podsOf(context, set);
+  const pods = Map.groupBy(podsOf(context, set), ({ spec }) => spec.nodeName ?? spec.requiredNode);
   for (const node of context.api.nodes.list()) {
     const { name } = node.metadata;
-    const there = pods.filter(({ spec }) => (spec.nodeName ?? spec.requiredNode) === name);
+    const there = pods.get(name) ?? [];
     for (const pod of there) {
       if (!isFinished(pod) || isDeleting(pod)) continue;
       const wait = failedFor(context, failures, `${keyOf(set)} ${name}`, pod);

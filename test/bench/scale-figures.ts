@@ -11,36 +11,30 @@ export interface Request {
 export const SERVICES = ["kubernetes", "ec2", "autoScaling"] as const;
 export type Service = (typeof SERVICES)[number];
 
-/** Requests that bring the whole cluster's objects: what they cost grows with it. */
-const WHOLE_LISTS = ["kubernetes.listAttachmentRows", "kubernetes.listNodes"];
+/** The sweep's own, once a minute whatever is drained. */
+const SWEEP = [
+  "kubernetes.listNodes",
+  "autoScaling.listMembers",
+  "ec2.describeInstances",
+  "executions.listRunning",
+];
+/** Brings every attachment of the cluster. */
+export const LIST_OF_ALL = "kubernetes.listAttachmentRows";
 
-export interface ServiceFigures {
-  readonly service: Service;
-  readonly perDrain: number;
-  /** The busiest second, and the mean from the first request to the last. */
-  readonly peakPerSecond: number;
-  readonly meanPerSecond: number;
+export function withoutSweep(requests: readonly Request[]): readonly Request[] {
+  return requests.filter(({ operation }) => !SWEEP.includes(operation));
 }
 
-export function figuresOf(requests: readonly Request[], drains: number): readonly ServiceFigures[] {
-  return SERVICES.map((service) => {
-    const own = requests.filter(({ operation }) => operation.startsWith(`${service}.`));
-    return {
-      service,
-      perDrain: own.length / drains,
-      peakPerSecond: peakOf(own),
-      meanPerSecond: meanOf(own),
-    };
-  });
+export function requestsOf(requests: readonly Request[], service: Service): readonly Request[] {
+  return requests.filter(({ operation }) => operation.startsWith(`${service}.`));
 }
 
-/** Lists of all attachments and of all Nodes, per drain. */
-export function wholeLists(requests: readonly Request[], drains: number): number {
-  return requests.filter(({ operation }) => WHOLE_LISTS.includes(operation)).length / drains;
+export function countOf(requests: readonly Request[], operation: string): number {
+  return requests.filter((request) => request.operation === operation).length;
 }
 
 /** The most requests that any span of one second holds. */
-export function peakOf(requests: readonly Request[]): number {
+export function peakPerSecond(requests: readonly Request[]): number {
   const times = requests.map(({ at }) => at).toSorted((a, b) => a - b);
   let first = 0;
   return times.reduce((most, at, index) => {
@@ -49,18 +43,11 @@ export function peakOf(requests: readonly Request[]): number {
   }, 0);
 }
 
-function meanOf(requests: readonly Request[]): number {
-  const times = requests.map(({ at }) => at);
-  const span = Math.max(SECOND, Math.max(...times) - Math.min(...times));
-  return requests.length === 0 ? 0 : (requests.length * SECOND) / span;
-}
-
 /** By operation, the most first. */
 export function operationsOf(
   requests: readonly Request[],
-  drains: number,
-): readonly (readonly [string, number])[] {
+): readonly (readonly [operation: string, count: number])[] {
   const counts = new Map<string, number>();
   for (const { operation } of requests) counts.set(operation, (counts.get(operation) ?? 0) + 1);
-  return [...counts].map(([name, count]) => [name, count / drains] as const).toSorted((a, b) => b[1] - a[1]);
+  return [...counts].toSorted(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
 }

@@ -8,11 +8,13 @@ import { WORKERS, World } from "../../lib/sim/world.ts";
 import type { Request } from "./scale-figures.ts";
 
 export interface ScaleRun {
+  /** Until the last action was completed. */
   readonly requests: readonly Request[];
+  /** In the minute after that: Events, and the looks at what became of the machines. */
+  readonly afterwards: readonly Request[];
   /** Seconds from the first scale-in to the last completed action. */
   readonly seconds: number;
-  /** Actions completed with CONTINUE by the drain. */
-  readonly completed: number;
+  /** At the end; the machines that went are gone by then. */
   readonly nodes: number;
   readonly attachments: number;
 }
@@ -44,19 +46,24 @@ export async function runAtScale(size: ScaleSize): Promise<ScaleRun> {
   const begunAt = world.clock.now();
   for (const { options } of going) world.autoScaling.scaleIn(options.instance);
   const isDone = (): boolean => completionsOf(world).length === size.drained;
-  for (let at = begunAt; at < begunAt + MOST && !isDone(); at += SECOND) await world.clock.advance(at + SECOND);
-  // What belongs to the drain comes after the completion: its Events, and the look at what became of the machine.
+  for (let at = begunAt; at < begunAt + MOST && !isDone(); at += SECOND)
+    await world.clock.advance(at + SECOND);
+  if (!isDone())
+    throw new Error(
+      `${completionsOf(world).length} of ${size.drained} actions are completed after ${MOST / MINUTE} minutes`,
+    );
   await world.clock.advance(world.clock.now() + MINUTE);
-  const ends = completionsOf(world);
+  const completedAt = Math.max(...completionsOf(world));
   return {
-    requests,
-    seconds: (Math.max(begunAt, ...ends) - begunAt) / SECOND,
-    completed: ends.length,
+    requests: requests.filter(({ at }) => at <= completedAt),
+    afterwards: requests.filter(({ at }) => at > completedAt),
+    seconds: (completedAt - begunAt) / SECOND,
     nodes: world.cluster.nodes().length,
     attachments: world.cluster.api.attachments.list().length,
   };
 }
 
+/** Times at which the drain's CONTINUE was accepted. */
 function completionsOf({ autoScaling }: World): readonly number[] {
   return autoScaling
     .getHistory()

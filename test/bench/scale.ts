@@ -1,0 +1,69 @@
+/**
+ * npm run bench -- scale [--nodes 3,100,1000] [--attachments 100] [--instances 10,100,500]
+ *
+ * Counts the requests of drains in large clusters, in the embedded world and its virtual time, and prints Markdown: one drain in
+ * clusters of so many nodes with so many attachments each, then so many instances that go in one moment. Minutes for the largest.
+ */
+import { parseArgs } from "node:util";
+import { operationsOf, withoutSweep } from "./scale-figures.ts";
+import { instancesTable, sizesTable } from "./scale-table.ts";
+import type { ScaleRun } from "./scale-world.ts";
+import { runAtScale } from "./scale-world.ts";
+
+type Say = (line: string) => void;
+
+/** @returns the exit code; 2 where the arguments make no sense */
+export async function runScaleBench(args: readonly string[], say: Say): Promise<number> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      nodes: { type: "string", default: "3,100,1000" },
+      attachments: { type: "string", default: "100" },
+      instances: { type: "string", default: "10,100,500" },
+    },
+  });
+  const sizes = wholeNumbers(values.nodes);
+  const instances = wholeNumbers(values.instances);
+  const [attachments] = wholeNumbers(values.attachments) ?? [];
+  if (sizes === undefined || instances === undefined || attachments === undefined) {
+    say(
+      "expected whole numbers from 1 on, divided by commas: --nodes 3,100 --attachments 100 --instances 10,100",
+    );
+    return 2;
+  }
+  await benchSizes(sizes, attachments, say);
+  await benchInstances(instances, say);
+  return 0;
+}
+
+/** Nodes besides the one that goes, so that the cluster has as many as asked for. */
+async function benchSizes(sizes: readonly number[], attachments: number, say: Say): Promise<void> {
+  const runs: ScaleRun[] = [];
+  for (const nodes of sizes) {
+    say(`one drain in a cluster of ${nodes} nodes with ${attachments} attachments each`);
+    runs.push(await runAtScale({ nodes, attachments: nodes * attachments, drained: 1, podsEach: 3 }));
+  }
+  const largest = runs.at(-1);
+  if (largest === undefined) return;
+  console.log(`${sizesTable(runs)}\n`);
+  const operations = operationsOf(withoutSweep(largest.requests)).filter(([name]) =>
+    /^(kubernetes|ec2|autoScaling)\./.test(name),
+  );
+  console.log(`In the last one: ${operations.map(([name, count]) => `\`${name}\` ${count}`).join(", ")}.\n`);
+}
+
+/** Half as many nodes as instances stay, to take the pods. */
+async function benchInstances(instances: readonly number[], say: Say): Promise<void> {
+  const runs: (ScaleRun & { readonly drained: number })[] = [];
+  for (const drained of instances) {
+    say(`${drained} instances at once`);
+    const nodes = Math.ceil(drained / 2);
+    runs.push({ ...(await runAtScale({ nodes, attachments: drained, drained, podsEach: 1 })), drained });
+  }
+  if (runs.length > 0) console.log(instancesTable(runs));
+}
+
+function wholeNumbers(text: string): readonly number[] | undefined {
+  const parts = text.split(",");
+  return parts.every((part) => /^[1-9]\d*$/u.test(part)) ? parts.map(Number) : undefined;
+}
