@@ -1,10 +1,12 @@
 /** npm run bench -- <name> [flags]: measures, prints Markdown on standard output, and writes nothing into the repository. */
 import { benchHook } from "./hook.ts";
+import { benchScale } from "./scale.ts";
 import { UsageError } from "./usage.ts";
 
 /** Each takes its own flags. @throws UsageError, or the TypeError of node:util's parseArgs */
 const BENCHES: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = {
   hook: benchHook,
+  scale: benchScale,
 };
 
 const [name = "", ...flags] = process.argv.slice(2);

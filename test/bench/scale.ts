@@ -9,11 +9,10 @@ import { operationsOf, withoutSweep } from "./scale-figures.ts";
 import { instancesTable, sizesTable } from "./scale-table.ts";
 import type { ScaleRun } from "./scale-world.ts";
 import { runAtScale } from "./scale-world.ts";
+import { wholeNumber } from "./usage.ts";
 
-type Say = (line: string) => void;
-
-/** @returns the exit code; 2 where the arguments make no sense */
-export async function runScaleBench(args: readonly string[], say: Say): Promise<number> {
+/** @throws UsageError, or the TypeError of node:util's parseArgs */
+export async function benchScale(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -22,22 +21,22 @@ export async function runScaleBench(args: readonly string[], say: Say): Promise<
       instances: { type: "string", default: "10,100,500" },
     },
   });
-  const sizes = wholeNumbers(values.nodes);
-  const instances = wholeNumbers(values.instances);
-  const [attachments] = wholeNumbers(values.attachments) ?? [];
-  if (sizes === undefined || instances === undefined || attachments === undefined) {
-    say(
-      "expected whole numbers from 1 on, divided by commas: --nodes 3,100 --attachments 100 --instances 10,100",
-    );
-    return 2;
-  }
-  await benchSizes(sizes, attachments, say);
-  await benchInstances(instances, say);
-  return 0;
+  const sizes = wholeNumbers("--nodes", values.nodes);
+  const instances = wholeNumbers("--instances", values.instances);
+  await benchSizes(sizes, wholeNumber("--attachments", values.attachments, 1));
+  await benchInstances(instances);
+}
+
+function wholeNumbers(flag: string, text: string): readonly number[] {
+  return text.split(",").map((each) => wholeNumber(flag, each, 1));
+}
+
+function say(line: string): void {
+  console.error(`bench: ${line}`);
 }
 
 /** Nodes besides the one that goes, so that the cluster has as many as asked for. */
-async function benchSizes(sizes: readonly number[], attachments: number, say: Say): Promise<void> {
+async function benchSizes(sizes: readonly number[], attachments: number): Promise<void> {
   const runs: ScaleRun[] = [];
   for (const nodes of sizes) {
     say(`one drain in a cluster of ${nodes} nodes with ${attachments} attachments each`);
@@ -53,7 +52,7 @@ async function benchSizes(sizes: readonly number[], attachments: number, say: Sa
 }
 
 /** Half as many nodes as instances stay, to take the pods. */
-async function benchInstances(instances: readonly number[], say: Say): Promise<void> {
+async function benchInstances(instances: readonly number[]): Promise<void> {
   const runs: (ScaleRun & { readonly drained: number })[] = [];
   for (const drained of instances) {
     say(`${drained} instances at once`);
@@ -61,9 +60,4 @@ async function benchInstances(instances: readonly number[], say: Say): Promise<v
     runs.push({ ...(await runAtScale({ nodes, attachments: drained, drained, podsEach: 1 })), drained });
   }
   if (runs.length > 0) console.log(instancesTable(runs));
-}
-
-function wholeNumbers(text: string): readonly number[] | undefined {
-  const parts = text.split(",");
-  return parts.every((part) => /^[1-9]\d*$/u.test(part)) ? parts.map(Number) : undefined;
 }
