@@ -1,9 +1,12 @@
-/** The API server's own record of one user's requests: what an adapter says of itself is not taken for granted. */
+/** The API server's own record of some users' requests: what an adapter says of itself is not taken for granted. */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { stringify } from "yaml";
 import { stateRoot } from "./run-settings.ts";
+
+/** By name, or by a group that all of them are in. */
+export type AuditedUsers = { readonly users: readonly string[] } | { readonly userGroups: readonly string[] };
 
 export interface AuditedRequest {
   /** Unix milliseconds. */
@@ -32,13 +35,13 @@ export class AuditLog {
     this.#directory = directory;
   }
 
-  static async create(user: string): Promise<AuditLog> {
+  static async create(of: AuditedUsers): Promise<AuditLog> {
     const log = new AuditLog(await mkdtemp(path.join(stateRoot() ?? tmpdir(), "ebs-drain-audit-")));
     const policy = {
       apiVersion: "audit.k8s.io/v1",
       kind: "Policy",
       omitStages: ["RequestReceived"],
-      rules: [{ level: "Metadata", users: [user] }, { level: "None" }],
+      rules: [{ level: "Metadata", ...of }, { level: "None" }],
     };
     await writeFile(log.#policyFile, stringify(policy));
     return log;
@@ -49,7 +52,7 @@ export class AuditLog {
     return [`--audit-policy-file=${this.#policyFile}`, `--audit-log-path=${this.#file}`];
   }
 
-  /** The user's requests since that time, the oldest first. */
+  /** Their requests since that time, the oldest first. */
   async requestsSince(since: number): Promise<readonly AuditedRequest[]> {
     const text = await readFile(this.#file, "utf8").catch(() => "");
     const events = text

@@ -68,7 +68,7 @@ export class Stage {
 
   static async start({ ec2Delays, policy = {}, ...options }: StageOptions = {}): Promise<Stage> {
     const region = await Region.start(ec2Delays);
-    const audit = await AuditLog.create(DRAIN.user);
+    const audit = await AuditLog.create({ users: [DRAIN.user] });
     const controlPlane = await startControlPlane({
       ...options,
       ec2Url: region.url,

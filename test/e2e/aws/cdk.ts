@@ -20,38 +20,39 @@ export class Cdk {
     this.#directory = directory;
   }
 
-  /** The CLI runs the app for this too, so it needs a configuration. */
-  async bootstrap(configuration: object): Promise<void> {
-    await writeFile(this.#configFile, JSON.stringify(configuration));
-    await this.#run(["bootstrap", `aws://${ACCOUNT}/${REGION}`, ...this.#app]);
+  /** Away from the product's cdk.json: there the CLI would run the app for this too. */
+  async bootstrap(): Promise<void> {
+    await this.#run(["bootstrap", `aws://${ACCOUNT}/${REGION}`], this.#directory);
   }
 
   /** Deploys the product's app with this configuration; the stack's outputs. */
   async deploy(configuration: object): Promise<Readonly<Record<string, string>>> {
     await writeFile(this.#configFile, JSON.stringify(configuration));
     const outputs = path.join(this.#directory, "outputs.json");
-    await this.#run(["deploy", ...this.#app, "--require-approval", "never", "--outputs-file", outputs]);
+    const context = ["--context", `config=${this.#configFile}`];
+    const answers = ["--require-approval", "never", "--outputs-file", outputs];
+    await this.#run(["deploy", "--output", this.#assembly, ...context, ...answers], REPOSITORY);
     const stacks = JSON.parse(await readFile(outputs, "utf8")) as Record<string, Record<string, string>>;
     const [stack] = Object.values(stacks);
     if (stack === undefined) throw new Error(`${outputs} names no stack`);
     return stack;
   }
 
+  /** What was deployed last. */
   async destroy(): Promise<void> {
-    await this.#run(["destroy", ...this.#app, "--force"]);
+    await this.#run(["destroy", "--app", this.#assembly, "--force"], this.#directory);
   }
 
   get #configFile(): string {
     return path.join(this.#directory, "deployment.json");
   }
 
-  get #app(): readonly string[] {
-    const assembly = path.join(this.#directory, "cdk.out");
-    return ["--output", assembly, "--context", `config=${this.#configFile}`];
+  get #assembly(): string {
+    return path.join(this.#directory, "cdk.out");
   }
 
   /** @throws with what the CLI said */
-  async #run(args: readonly string[]): Promise<void> {
+  async #run(args: readonly string[], cwd: string): Promise<void> {
     const env = {
       ...process.env,
       ...NO_PROFILE,
@@ -62,7 +63,7 @@ export class Cdk {
       CDK_DISABLE_CLI_TELEMETRY: "true",
     };
     await run(process.execPath, [CLI, ...args, "--no-color"], {
-      cwd: REPOSITORY,
+      cwd,
       env,
       maxBuffer: 64 * 1024 * 1024,
     }).catch((error: unknown) => {

@@ -2,7 +2,8 @@
 import type { LambdaClient } from "@aws-sdk/client-lambda";
 import {
   GetDurableExecutionCommand,
-  InvokeCommand,
+  GetDurableExecutionHistoryCommand,
+  GetFunctionConfigurationCommand,
   paginateListDurableExecutionsByFunction,
   StopDurableExecutionCommand,
 } from "@aws-sdk/client-lambda";
@@ -14,6 +15,7 @@ import { callJson } from "./service-call.ts";
 /** The stack's outputs that are needed here. */
 export interface StackOutputs {
   readonly drainFunction: string;
+  readonly dispatchFunction: string;
   readonly drainLogs: string;
   readonly dispatchLogs: string;
   /** URLs of the dead-letter queues. */
@@ -96,20 +98,26 @@ export class DeployedFunctions {
     );
   }
 
+  /** How many of the execution's invocations ended without an answer. */
+  async crashesOf(arn: string): Promise<number> {
+    const history = await this.#lambda.send(
+      new GetDurableExecutionHistoryCommand({ DurableExecutionArn: arn, MaxItems: 1_000 }),
+    );
+    const ends = (history.Events ?? []).flatMap(({ InvocationCompletedDetails: details }) => details ?? []);
+    return ends.filter(({ Error: error }) => error?.Payload !== undefined).length;
+  }
+
   async stop(arn: string): Promise<void> {
     const error = { ErrorType: "Operator", ErrorMessage: "stopped by a test" };
     await this.#lambda.send(new StopDurableExecutionCommand({ DurableExecutionArn: arn, Error: error }));
   }
 
-  /** An asynchronous invocation through the alias, as EventBridge makes it. */
-  async invoke(functionName: string, event: object): Promise<void> {
-    await this.#lambda.send(
-      new InvokeCommand({
-        FunctionName: functionName,
-        InvocationType: "Event",
-        Payload: Buffer.from(JSON.stringify(event)),
-      }),
+  /** Name of the role that the function runs as. */
+  async roleOf(functionName: string): Promise<string> {
+    const answer = await this.#lambda.send(
+      new GetFunctionConfigurationCommand({ FunctionName: functionName }),
     );
+    return answer.Role?.split("/").at(-1) ?? "";
   }
 
   /** The lines that are JSON, the oldest first. */
@@ -128,6 +136,18 @@ export class DeployedFunctions {
       nextToken = page.nextToken;
     } while (nextToken !== undefined);
     return lines;
+  }
+
+  /** What both functions logged of an instance, and how its executions stand, for whoever reads a failure. */
+  async storyOf(instance: string): Promise<string> {
+    const { dispatchLogs, drainLogs } = this.outputs;
+    const lines = await Promise.all([dispatchLogs, drainLogs].map((group) => this.logLines(group)));
+    const told = lines
+      .flat()
+      .filter((line) => JSON.stringify(line).includes(instance))
+      .map(({ observation: _, decision: __, ...line }) => JSON.stringify(line));
+    const executions = (await this.executionsFor(instance)).map((execution) => JSON.stringify(execution));
+    return [...told, ...executions].join("\n");
   }
 
   /** Takes everything out of a dead-letter queue. */

@@ -2,14 +2,15 @@
  * What the deployment's tests share: the product's own CDK app deployed into the local AWS, its functions at work on a real control
  * plane that knows their roles by EKS tokens and access entries, and machines on demand.
  */
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { CreateClusterCommand, EKSClient } from "@aws-sdk/client-eks";
-import { LambdaClient } from "@aws-sdk/client-lambda";
-import { LIFECYCLE_HOOK } from "../../../lib/drain/names.ts";
+import { LambdaClient, ListFunctionsCommand } from "@aws-sdk/client-lambda";
+import { KUBERNETES_GROUP, LIFECYCLE_HOOK } from "../../../lib/drain/names.ts";
 import type { BusEvent } from "../../../lib/sim/event-bridge.ts";
 import type { ApiClient } from "../api-client.ts";
+import { AuditLog } from "../audit-log.ts";
 import { type ControlPlane, startControlPlane } from "../control-plane.ts";
 import { createAll } from "../create-all.ts";
 import { Timeline } from "../drain-timeline.ts";
@@ -23,6 +24,7 @@ import { ebsStorage } from "../volume-objects.ts";
 import { ACCOUNT, CLUSTER, OTHER_CLUSTER, REGION } from "./account.ts";
 import { Cdk } from "./cdk.ts";
 import { DeployedFunctions } from "./deployed-functions.ts";
+import { type Inventory, takeInventory } from "./inventory.ts";
 import { LocalAws, type RootClient } from "./local-aws.ts";
 import { callJson, callQuery, textsOf } from "./service-call.ts";
 import { TokenWebhook } from "./token-webhook.ts";
@@ -41,6 +43,8 @@ interface Parts {
   readonly region: Region;
   readonly aws: LocalAws;
   readonly webhook: TokenWebhook;
+  /** Every request of the functions, as the API server saw it. */
+  readonly audit: AuditLog;
   readonly controlPlane: ControlPlane;
   readonly fleet: KubeletFleet;
   readonly timeline: Timeline;
@@ -51,6 +55,8 @@ export class DeployedStage {
   readonly region: Region;
   readonly aws: LocalAws;
   readonly webhook: TokenWebhook;
+  /** Every request of the functions, as the API server saw it. */
+  readonly audit: AuditLog;
   readonly controlPlane: ControlPlane;
   readonly fleet: KubeletFleet;
   readonly timeline: Timeline;
@@ -62,6 +68,7 @@ export class DeployedStage {
     this.region = parts.region;
     this.aws = parts.aws;
     this.webhook = parts.webhook;
+    this.audit = parts.audit;
     this.controlPlane = parts.controlPlane;
     this.fleet = parts.fleet;
     this.timeline = parts.timeline;
@@ -82,7 +89,10 @@ export class DeployedStage {
     region.autoScaling.deleteHook(GROUP, LIFECYCLE_HOOK);
     const stsUrl = client.endpoint;
     const webhook = await TokenWebhook.start({ cluster: CLUSTER, region: REGION, stsUrl, eks: clients.eks });
-    const apiServerArgs = await webhook.flags(path.join(directory, "webhook.kubeconfig"));
+    // Whoever the access entries put into the drain's group.
+    const audit = await AuditLog.create({ userGroups: [KUBERNETES_GROUP] });
+    const webhookFlags = await webhook.flags(path.join(directory, "webhook.kubeconfig"));
+    const apiServerArgs = [...webhookFlags, ...audit.flags];
     const controlPlane = await startControlPlane({ ec2Url: region.url, apiServerArgs });
     const ca = await readFile(controlPlane.caFile);
     const aws = await LocalAws.start({
@@ -96,7 +106,17 @@ export class DeployedStage {
     await createAll(controlPlane.api, ebsStorage());
     const fleet = await KubeletFleet.create(controlPlane.api);
     const timeline = await Timeline.start(controlPlane.api, region);
-    return new DeployedStage({ directory, region, aws, webhook, controlPlane, fleet, timeline, clients });
+    return new DeployedStage({
+      directory,
+      region,
+      aws,
+      webhook,
+      audit,
+      controlPlane,
+      fleet,
+      timeline,
+      clients,
+    });
   }
 
   get api(): ApiClient {
@@ -106,12 +126,17 @@ export class DeployedStage {
   readonly launch = (options: MachineOptions): Promise<Machine> => this.machines.launch(options);
 
   /** Deploys the product's app; its functions. */
-  async deploy(configuration: object = CONFIGURATION): Promise<DeployedFunctions> {
-    const outputs = await this.cdk.deploy(configuration);
-    const output = (name: string): string => outputs[name] ?? "";
+  async deploy(configuration: object = CONFIGURATION, cdk = this.cdk): Promise<DeployedFunctions> {
+    const outputs = await cdk.deploy(configuration);
+    const output = (name: string): string => {
+      const value = outputs[name];
+      if (value === undefined) throw new Error(`the stack has no output ${name}`);
+      return value;
+    };
     return new DeployedFunctions(
       {
         drainFunction: output("DrainFunction"),
+        dispatchFunction: await this.#functionWithLogs(output("DispatchLogs")),
         drainLogs: output("DrainLogs"),
         dispatchLogs: output("DispatchLogs"),
         unhandled: output("Unhandled"),
@@ -120,6 +145,25 @@ export class DeployedStage {
       this.aws.client,
       this.#parts.clients.lambda,
     );
+  }
+
+  async #functionWithLogs(logGroup: string): Promise<string> {
+    const { Functions = [] } = await this.#parts.clients.lambda.send(new ListFunctionsCommand({}));
+    const found = Functions.find(({ LoggingConfig }) => LoggingConfig?.LogGroup === logGroup);
+    if (found?.FunctionName === undefined) throw new Error(`no function logs to ${logGroup}`);
+    return found.FunctionName;
+  }
+
+  /** The CLI for another stack, with files of its own. */
+  async anotherCdk(name: string): Promise<Cdk> {
+    const directory = path.join(this.#parts.directory, name);
+    await mkdir(directory);
+    return new Cdk(this.aws.url, directory);
+  }
+
+  inventory(): Promise<Inventory> {
+    const { eks, lambda } = this.#parts.clients;
+    return takeInventory({ root: this.aws.client, eks, lambda, region: this.region });
   }
 
   /** An event on the account's bus. */
@@ -146,6 +190,7 @@ export class DeployedStage {
     } finally {
       await this.controlPlane.stop();
       await this.webhook.close();
+      await this.audit.remove();
       if (stateRoot() === undefined) await rm(directory, { recursive: true, force: true });
     }
   }

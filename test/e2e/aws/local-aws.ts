@@ -1,10 +1,13 @@
 /** The local AWS as a process: MiniStack with the additions of local_aws/, IAM enforced. */
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { promisify } from "node:util";
 import { request } from "undici";
 import { ChildPrograms } from "../child-programs.ts";
 import { eventually } from "../eventually.ts";
+import { freePorts } from "../ports.ts";
 import { stateRoot } from "../run-settings.ts";
 import { ACCOUNT, NO_PROFILE, REGION, ROOT } from "./account.ts";
 import { localAwsPython } from "./venv.ts";
@@ -19,6 +22,17 @@ export interface LocalAwsOptions {
   readonly kubeCa: string;
 }
 
+/** A decision of IAM. */
+export interface AccessDecision {
+  /** Unix milliseconds. */
+  readonly at: number;
+  /** ARN of the user or of the role's session. */
+  readonly principal: string;
+  readonly action: string;
+  readonly resource: string;
+  readonly allowed: boolean;
+}
+
 /** Settings of an AWS SDK client that speaks as the account's root. */
 export interface RootClient {
   readonly endpoint: string;
@@ -26,15 +40,18 @@ export interface RootClient {
   readonly credentials: typeof ROOT;
 }
 
+const run = promisify(execFile);
 const NAME = "local-aws";
 
 export class LocalAws {
   readonly client: RootClient;
   readonly #directory: string;
   readonly #children: ChildPrograms;
+  readonly #podIdentityPort: number;
 
-  private constructor(client: RootClient, directory: string) {
+  private constructor(client: RootClient, directory: string, podIdentityPort: number) {
     this.client = client;
+    this.#podIdentityPort = podIdentityPort;
     this.#directory = directory;
     this.#children = new ChildPrograms(directory);
   }
@@ -47,7 +64,8 @@ export class LocalAws {
   static async start(options: LocalAwsOptions): Promise<LocalAws> {
     const python = await localAwsPython((line) => console.error(line));
     const directory = await mkdtemp(path.join(stateRoot() ?? tmpdir(), "ebs-drain-aws-"));
-    const aws = new LocalAws(LocalAws.clientAt(options.port), directory);
+    const [podIdentityPort = 0] = await freePorts(1);
+    const aws = new LocalAws(LocalAws.clientAt(options.port), directory, podIdentityPort);
     await mkdir(aws.#temporary);
     aws.#children.start({
       name: NAME,
@@ -61,6 +79,32 @@ export class LocalAws {
 
   get url(): string {
     return this.client.endpoint;
+  }
+
+  /** What EKS sets in the containers of pods whose service account has a Pod Identity association. */
+  podIdentity(tokenFile: string): Readonly<Record<string, string>> {
+    return {
+      AWS_CONTAINER_CREDENTIALS_FULL_URI: `http://127.0.0.1:${this.#podIdentityPort}/v1/credentials`,
+      AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: tokenFile,
+    };
+  }
+
+  /** Every decision of IAM since that time, the oldest first. */
+  async accessSince(since: number): Promise<readonly AccessDecision[]> {
+    const text = await readFile(path.join(this.#directory, "access.jsonl"), "utf8");
+    // The last line may be half written.
+    const lines = text.split("\n").slice(0, -1);
+    return lines.map((line) => JSON.parse(line) as AccessDecision).filter(({ at }) => at >= since);
+  }
+
+  /** Ids of the processes that run a function now, busy or not. */
+  async functionProcesses(functionName: string): Promise<readonly number[]> {
+    const { stdout } = await run("ps", ["-ww", "-A", "-o", "pid=,args="]);
+    const code = path.join(this.#temporary, `ministack-lambda-${functionName}-`);
+    return stdout
+      .split("\n")
+      .filter((line) => line.includes(code))
+      .map((line) => Number.parseInt(line, 10));
   }
 
   /** The end of its log, for the message of a failed test. */
@@ -96,6 +140,7 @@ export class LocalAws {
       // Lambda waits a minute and more before it repeats.
       LAMBDA_ASYNC_RETRY_BASE_SECONDS: "0.2",
       LAMBDA_ASYNC_RETRY_MAX_SECONDS: "1",
+      LOCAL_AWS_POD_IDENTITY_PORT: String(this.#podIdentityPort),
       LOCAL_AWS_REGION_URL: options.regionUrl,
       LOCAL_AWS_KUBE_SERVER: options.kubeServer,
       LOCAL_AWS_KUBE_CA: options.kubeCa,

@@ -30,7 +30,8 @@ export async function callJson<T>(
     "content-type": `application/x-amz-json-${version}`,
     "x-amz-target": `${target}.${action}`,
   };
-  return JSON.parse(await send(client, service, headers, JSON.stringify(input))) as T;
+  const body = JSON.stringify(input);
+  return JSON.parse(await send(client, service, { method: "POST", path: "/", headers, body })) as T;
 }
 
 /** The answer's XML. @throws with what the service said where it refuses */
@@ -40,8 +41,14 @@ export async function callQuery(
   action: string,
   input: Readonly<Record<string, string>> = {},
 ): Promise<string> {
-  const form = new URLSearchParams({ Action: action, Version: QUERY_SERVICES[service], ...input });
-  return send(client, service, { "content-type": "application/x-www-form-urlencoded" }, form.toString());
+  const body = new URLSearchParams({ Action: action, Version: QUERY_SERVICES[service], ...input }).toString();
+  const headers = { "content-type": "application/x-www-form-urlencoded" };
+  return send(client, service, { method: "POST", path: "/", headers, body });
+}
+
+/** What a service with paths answers to a GET. @throws with what the service said where it refuses */
+export async function getJson<T>(client: RootClient, service: "scheduler", path: string): Promise<T> {
+  return JSON.parse(await send(client, service, { method: "GET", path, headers: {} })) as T;
 }
 
 /** The texts of all elements of this name. */
@@ -49,24 +56,28 @@ export function textsOf(xml: string, element: string): readonly string[] {
   return [...xml.matchAll(new RegExp(`<${element}>([^<]*)</${element}>`, "g"))].map(([, text = ""]) => text);
 }
 
+interface Call {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
 async function send(
   { endpoint, region, credentials }: RootClient,
   service: string,
-  headers: Readonly<Record<string, string>>,
-  body: string,
+  { headers, ...call }: Call,
 ): Promise<string> {
   const { host, hostname, port, protocol } = new URL(endpoint);
   const signer = new SignatureV4({ service, region, credentials, sha256: Sha256 });
-  const signed = await signer.sign({
-    method: "POST",
-    protocol,
-    hostname,
-    port: Number(port),
-    path: "/",
-    headers: { host, ...headers },
-    body,
+  const where = { protocol, hostname, port: Number(port) };
+  const signed = await signer.sign({ ...where, ...call, headers: { host, ...headers } });
+  const { method, body } = call;
+  const answer = await request(`${endpoint}${call.path}`, {
+    method,
+    headers: signed.headers,
+    ...(body === undefined ? {} : { body }),
   });
-  const answer = await request(endpoint, { method: "POST", headers: signed.headers, body });
   const text = await answer.body.text();
   if (answer.statusCode < 300) return text;
   throw new Error(`${service} answers ${answer.statusCode}: ${text}`);

@@ -5,6 +5,8 @@ import time
 from ministack.core.responses import get_account_id, new_uuid
 from ministack.services import sqs
 
+from local_aws import service_rights
+
 
 def send(queue_arn, body, attributes):
     queue = sqs._queue_by_arn(queue_arn)
@@ -17,3 +19,9 @@ def send(queue_arn, body, attributes):
         "message_attributes": {key: {"DataType": "String", "StringValue": str(value)} for key, value in attributes.items()},
         "sys": {"SenderId": get_account_id(), "SentTimestamp": str(int(now * 1000))},
         "group_id": None, "dedup_id": None, "dedup_cache_key": None, "seq": None})
+
+
+def send_as(role_arn, queue_arn, body, attributes):
+    """Lambda sends in the name of the function's role."""
+    if service_rights.role_may(role_arn, "sqs:SendMessage", queue_arn):
+        send(queue_arn, body, attributes)

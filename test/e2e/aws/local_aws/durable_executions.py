@@ -188,7 +188,7 @@ def dead_letter(record):
     queue = (config.get("DeadLetterConfig") or {}).get("TargetArn")
     if queue and record["Status"] != "SUCCEEDED":
         message = (record.get("Error") or {}).get("ErrorMessage") or record["Status"]
-        dead_letters.send(queue, record["InputPayload"], {
+        dead_letters.send_as(config["Role"], queue, record["InputPayload"], {
             "RequestID": new_uuid(), "ErrorCode": "200", "ErrorMessage": message,
             "DurableExecutionArn": record["DurableExecutionArn"]})
 

@@ -38,7 +38,7 @@ def execution_named(function_arn, name):
                  if record["DurableExecutionName"] == name and record["FunctionArn"] == function_arn), None)
 
 
-def run_with_retries(record, event, retries, dead_letter_queue):
+def run_with_retries(record, event, retries, config):
     """The service's queue: the event again after a failure, and in the end as it came to the dead-letter queue."""
     for attempt in range(retries + 1):
         if attempt:
@@ -48,8 +48,9 @@ def run_with_retries(record, event, retries, dead_letter_queue):
         if not result.get("error"):
             return
     body = result.get("body") if isinstance(result.get("body"), dict) else {}
-    if dead_letter_queue:
-        dead_letters.send(dead_letter_queue, json.dumps(event), {
+    queue = (config.get("DeadLetterConfig") or {}).get("TargetArn")
+    if queue:
+        dead_letters.send_as(config["Role"], queue, json.dumps(event), {
             "RequestID": new_uuid(), "ErrorCode": "200", "ErrorMessage": body.get("errorMessage", "")})
 
 
@@ -61,8 +62,7 @@ def invoke_async(function, event):
     base = lambda_svc._functions.get(config["FunctionName"]) or {}
     configured = (base.get("event_invoke_configs") or {}).get(qualifier) or {}
     retries = configured.get("MaximumRetryAttempts")
-    background.run(run_with_retries, function, event, 2 if retries is None else int(retries),
-                   (config.get("DeadLetterConfig") or {}).get("TargetArn"))
+    background.run(run_with_retries, function, event, 2 if retries is None else int(retries), config)
 
 
 def install():
