@@ -3,12 +3,16 @@ import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { deployFolder } from "../lib/install/deploy-folder.ts";
 import type { InstallFile } from "../lib/install/hook-install.ts";
+import { confinementYaml } from "../lib/kubernetes/confinement-manifests.ts";
+import { flowSchemaYaml } from "../lib/kubernetes/flow-schema-manifests.ts";
 import { hookRbacYaml, rbacYaml } from "../lib/kubernetes/rbac-manifests.ts";
 
 const repository = path.join(import.meta.dirname, "..");
 const files: readonly InstallFile[] = [
   { name: "manifests/rbac.yaml", text: rbacYaml() },
   { name: "manifests/hook-rbac.yaml", text: hookRbacYaml() },
+  { name: "manifests/flow-schema.yaml", text: flowSchemaYaml() },
+  { name: "manifests/confinement.yaml", text: confinementYaml() },
   ...deployFolder().map((file) => ({ ...file, name: `hook/deploy/${file.name}` })),
 ];
 

@@ -4,7 +4,7 @@ import type { Sources } from "./source-imports.ts";
 
 const ROOT = new URL("../", import.meta.url);
 /** What git ignores, and git itself. */
-const NOT_OURS = new Set([".git", "node_modules", "build", "coverage", "cdk.out"]);
+const NOT_OURS = new Set([".git", "node_modules", "build", "coverage", "cdk.out", "dist"]);
 
 /** Every text file, by path in the project. */
 export function readTree(): Sources {

@@ -1,14 +1,27 @@
 /** The two functions, each with its role, log group and alias. */
 import { Annotations, Duration, RemovalPolicy } from "aws-cdk-lib";
 import { Policy, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
-import type { AliasOptions, CfnFunction, DurableConfig, IAlias, IVersion } from "aws-cdk-lib/aws-lambda";
-import { Alias, Architecture, LoggingFormat, Runtime } from "aws-cdk-lib/aws-lambda";
-import type { NodejsFunctionProps } from "aws-cdk-lib/aws-lambda-nodejs";
+import type {
+  AliasOptions,
+  CfnFunction,
+  DurableConfig,
+  FunctionOptions,
+  IAlias,
+  IVersion,
+} from "aws-cdk-lib/aws-lambda";
+import {
+  Alias,
+  Architecture,
+  Code,
+  Function as LambdaFunction,
+  LoggingFormat,
+  Runtime,
+} from "aws-cdk-lib/aws-lambda";
 import { NodejsFunction } from "aws-cdk-lib/aws-lambda-nodejs";
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
-import { BUNDLING, PROJECT, entryOf } from "./bundles.ts";
+import { BUNDLING, PROJECT, bundleOf, entryOf } from "./bundles.ts";
 import type { Grant } from "./grants.ts";
 import { allow } from "./grants.ts";
 import type { FunctionsVpc } from "./props.ts";
@@ -50,7 +63,7 @@ const VPC_GRANT: Grant = {
 /** A function that is invoked through its alias only. No concurrency is reserved: in a new account there is none to spare. */
 export class AliasedFunction extends Construct {
   readonly role: Role;
-  readonly code: NodejsFunction;
+  readonly code: LambdaFunction;
   readonly alias: IAlias;
 
   constructor(scope: Construct, id: string, props: FunctionProps) {
@@ -64,7 +77,7 @@ export class AliasedFunction extends Construct {
     const policy = new Policy(this, "Policy", { roles: [this.role] });
     allow(policy, logGrant(logGroup));
     for (const grant of [...props.grants, ...(vpc === undefined ? [] : [VPC_GRANT])]) allow(policy, grant);
-    this.code = new NodejsFunction(this, "Code", { ...codeOf(props), role: this.role, logGroup });
+    this.code = functionOf(this, "Code", props.source, { ...settingsOf(props), role: this.role, logGroup });
     this.code.node.addDependency(policy);
     if (vpc !== undefined) this.#putInto(vpc);
     this.alias = this.#aliasWith({ retryAttempts: props.retryAttempts, maxEventAge: OLDEST_EVENT });
@@ -100,15 +113,33 @@ export class AliasedFunction extends Construct {
   }
 }
 
-function codeOf({ source, environment, deadLetters, durable }: FunctionProps): NodejsFunctionProps {
+/** Bundled already where this is the package, else now. */
+function functionOf(
+  scope: Construct,
+  id: string,
+  source: FunctionProps["source"],
+  options: FunctionOptions & { readonly runtime: Runtime },
+): LambdaFunction {
+  const bundle = bundleOf(source);
+  return bundle === undefined
+    ? new NodejsFunction(scope, id, {
+        ...options,
+        entry: entryOf(source),
+        projectRoot: PROJECT,
+        depsLockFilePath: `${PROJECT}package-lock.json`,
+        bundling: BUNDLING,
+      })
+    : new LambdaFunction(scope, id, { ...options, handler: "index.handler", code: Code.fromAsset(bundle) });
+}
+
+function settingsOf({
+  environment,
+  deadLetters,
+  durable,
+}: FunctionProps): FunctionOptions & { readonly runtime: Runtime } {
   return {
-    entry: entryOf(source),
-    handler: "handler",
     runtime: Runtime.NODEJS_24_X,
     architecture: Architecture.ARM_64,
-    projectRoot: PROJECT,
-    depsLockFilePath: `${PROJECT}package-lock.json`,
-    bundling: BUNDLING,
     timeout: TIMEOUT,
     memorySize: MEMORY,
     environment: { ...environment, NODE_OPTIONS: "--enable-source-maps" },
