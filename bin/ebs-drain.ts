@@ -2,6 +2,7 @@
 /** The command line: composition only. Commands load what they need when they are called. */
 import { enableCompileCache } from "node:module";
 import { Command } from "commander";
+import { doctorCommand } from "../lib/cli/doctor-command.ts";
 import { drainCommand } from "../lib/cli/drain-command.ts";
 import { installCommand } from "../lib/cli/install-command.ts";
 import { planCommand } from "../lib/cli/plan-command.ts";
@@ -17,6 +18,7 @@ const program = new Command("ebs-drain")
   .addCommand(planCommand())
   .addCommand(installCommand())
   .addCommand(statusCommand())
+  .addCommand(doctorCommand())
   .addCommand(simulateCommand());
 
 // Whoever reads may stop reading, as `head` does.

@@ -1,13 +1,13 @@
 /** EKS's DescribeCluster: where a cluster's API server is and whom to trust there. */
 import { DescribeClusterCommand, EKSClient } from "@aws-sdk/client-eks";
 import { PortError } from "../engine/errors.ts";
-import { CLIENT_SETTINGS } from "./clients.ts";
+import { type AwsPlace, CLIENT_SETTINGS } from "./clients.ts";
 import { toPortError } from "./errors.ts";
 
 const OPERATION = "eks.describeCluster";
 
-export function createEksClient(): EKSClient {
-  return new EKSClient(CLIENT_SETTINGS);
+export function createEksClient(place: AwsPlace = {}): EKSClient {
+  return new EKSClient({ ...CLIENT_SETTINGS, ...place });
 }
 
 /**

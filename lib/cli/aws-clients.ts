@@ -2,6 +2,8 @@
 import { createAutoScalingPort } from "../aws/auto-scaling.ts";
 import { type AwsPlace, createAutoScalingClient, createEc2Client } from "../aws/clients.ts";
 import { createEc2Port } from "../aws/ec2.ts";
+import { createEksClient } from "../aws/eks.ts";
+import { createAwsInspection } from "../aws/inspection.ts";
 import type { ConnectionOptions } from "./connection-options.ts";
 import type { AwsAccess } from "./operator.ts";
 import { UsageError } from "./running.ts";
@@ -30,11 +32,13 @@ export async function awsClients(
     if (profile !== undefined) throw new UsageError(`no AWS credentials in profile ${profile}: ${why}`);
     return { kind: "none", why: `no AWS credentials were found (${why})` };
   }
+  const autoScaling = createAutoScalingClient(place);
   return {
     kind: "granted",
     region: place.region,
     ec2: createEc2Port(ec2),
-    autoScaling: createAutoScalingPort(createAutoScalingClient(place)),
+    autoScaling: createAutoScalingPort(autoScaling),
+    inspection: createAwsInspection({ autoScaling, ec2, eks: createEksClient(place) }),
   };
 }
 

@@ -1,5 +1,5 @@
 /** What a drain by hand may not be without: asked before the first change, so that none is left half-done for want of a right. */
-import { CLUSTER_PERMISSIONS } from "../engine/permissions.ts";
+import { CLUSTER_PERMISSIONS, type RbacRule } from "../engine/permissions.ts";
 import type { ClusterPort } from "../engine/ports.ts";
 import type { AccessQuestion, InspectionPort } from "../kubernetes/inspection.ts";
 import { UsageError } from "./running.ts";
@@ -32,9 +32,7 @@ export async function requireRights(inspection: InspectionPort, force: boolean):
 }
 
 /** One question a verb. */
-export function questionsOf(
-  rules: (typeof CLUSTER_PERMISSIONS)[keyof ClusterPort],
-): readonly AccessQuestion[] {
+export function questionsOf(rules: readonly RbacRule[]): readonly AccessQuestion[] {
   return rules.flatMap(({ verbs, ...rule }) => verbs.map((verb) => ({ ...rule, verb })));
 }
 

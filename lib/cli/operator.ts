@@ -4,6 +4,7 @@ import type { Policy } from "../drain/policy.ts";
 import { DEFAULT_POLICY } from "../drain/policy.ts";
 import type { Instant } from "../drain/time.ts";
 import type { AutoScalingPort, ClusterPort, Ec2Port } from "../engine/ports.ts";
+import type { AwsInspectionPort } from "../aws/inspection.ts";
 import { createClusterPort } from "../kubernetes/cluster-adapter.ts";
 import { createInspectionPort } from "../kubernetes/cluster-inspection.ts";
 import type { ClusterConnection } from "../kubernetes/connection.ts";
@@ -19,6 +20,7 @@ export type AwsAccess =
       readonly region: string;
       readonly ec2: Ec2Port;
       readonly autoScaling: AutoScalingPort;
+      readonly inspection: AwsInspectionPort;
     }
   | { readonly kind: "none"; readonly why: string };
 

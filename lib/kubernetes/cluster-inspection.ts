@@ -7,6 +7,7 @@ import {
   boundVolumeView,
   budgetView,
   daemonSetView,
+  deploymentView,
   driverPodView,
   selectorText,
   statefulSetView,
@@ -52,6 +53,12 @@ function lists(connection: ClusterConnection, ask: Ask) {
       );
       return found.map(daemonSetView);
     },
+    listDeployments: async () => {
+      const found = await ask("listDeployments", "list of Deployments", () =>
+        all((page) => apps.listDeploymentForAllNamespaces(page)),
+      );
+      return found.map(deploymentView);
+    },
     listDriverPods: async ({ namespace, name, selector }) => {
       const labelSelector = selectorText(selector);
       const found = await ask("listDriverPods", `list of the pods of DaemonSet ${namespace}/${name}`, () =>
@@ -88,11 +95,10 @@ function reviews(connection: ClusterConnection, ask: Ask) {
       );
       return answerOf(status);
     },
-    reviewAccessOf: async (group, question) => {
-      // Everybody who is authenticated is in this group, too.
-      const groups = [group, "system:authenticated"];
-      const body = { spec: { user: group, groups, resourceAttributes: attributesOf(question) } };
-      const { status } = await ask("reviewAccessOf", `review of the rights of group ${group}`, () =>
+    reviewAccessOf: async ({ user, groups }, question) => {
+      const all = [...groups, "system:authenticated"];
+      const body = { spec: { user, groups: all, resourceAttributes: attributesOf(question) } };
+      const { status } = await ask("reviewAccessOf", `review of the rights of ${user}`, () =>
         api.createSubjectAccessReview({ body }),
       );
       return answerOf(status);

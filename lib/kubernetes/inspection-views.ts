@@ -8,6 +8,7 @@ import type {
   DriverPodView,
   SelectorView,
   StatefulSetView,
+  WorkloadView,
   ZoneNodeView,
 } from "./inspection.ts";
 import { tolerationView } from "./pod-view.ts";
@@ -43,6 +44,15 @@ export function daemonSetView(set: unknown): DaemonSetView {
   };
 }
 
+export function deploymentView(deployment: unknown): WorkloadView {
+  return {
+    kind: "Deployment",
+    ...nameOf(deployment),
+    replicas: numberAt(deployment, "spec", "replicas") ?? 1,
+    containers: containersOf(at(deployment, "spec", "template", "spec")),
+  };
+}
+
 /** The upstream chart selects the system by affinity. */
 function osOfAffinity(pod: unknown): string | undefined {
   const path = ["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
@@ -67,6 +77,12 @@ function containersOf(podSpec: unknown): readonly ContainerView[] {
     name: textAt(container, "name") ?? "",
     image: textAt(container, "image") ?? "",
     args: [...textsAt(container, "command"), ...textsAt(container, "args")],
+    env: Object.fromEntries(
+      objectsAt(container, "env").flatMap((variable) => {
+        const [name, value] = [textAt(variable, "name"), textAt(variable, "value")];
+        return name === undefined || value === undefined ? [] : [[name, value] as const];
+      }),
+    ),
     ...given("preStop", preStopOf(at(container, "lifecycle", "preStop"))),
   }));
 }

@@ -26,7 +26,10 @@ export interface SelectorView {
 export interface ContainerView {
   readonly name: string;
   readonly image: string;
+  /** Command and arguments. */
   readonly args: readonly string[];
+  /** Variables with a literal value. */
+  readonly env: Readonly<Record<string, string>>;
   /** How the kubelet runs its preStop; absent: it has none. */
   readonly preStop?: "exec" | "httpGet" | "other";
 }
@@ -41,6 +44,15 @@ export interface DaemonSetView {
   readonly tolerations: readonly Toleration[];
   /** `kubernetes.io/os` of its node selector. */
   readonly os?: string;
+}
+
+/** A DaemonSet or Deployment as far as it tells what runs in the cluster. */
+export interface WorkloadView {
+  readonly kind: "DaemonSet" | "Deployment";
+  readonly namespace: string;
+  readonly name: string;
+  readonly replicas?: number;
+  readonly containers: readonly ContainerView[];
 }
 
 /** A running pod as far as it concerns the CSI driver. */
@@ -84,11 +96,18 @@ export interface AccessAnswer {
 /** One verb on one resource, as the permission tables have it. */
 export type AccessQuestion = Omit<RbacRule, "verbs"> & { readonly verb: RbacRule["verbs"][number] };
 
+export interface AccessSubject {
+  readonly user: string;
+  /** Besides those of everybody who is authenticated. */
+  readonly groups: readonly string[];
+}
+
 export interface InspectionPort {
   /** `v1.36.2`. */
   readonly getVersion: () => Promise<string>;
   readonly listBudgets: () => Promise<readonly BudgetView[]>;
   readonly listDaemonSets: () => Promise<readonly DaemonSetView[]>;
+  readonly listDeployments: () => Promise<readonly WorkloadView[]>;
   /** Pods of a DaemonSet. */
   readonly listDriverPods: (daemonSet: DaemonSetView) => Promise<readonly DriverPodView[]>;
   readonly listStatefulSets: () => Promise<readonly StatefulSetView[]>;
@@ -96,8 +115,8 @@ export interface InspectionPort {
   readonly listZoneNodes: () => Promise<readonly ZoneNodeView[]>;
   /** SelfSubjectAccessReview. */
   readonly reviewOwnAccess: (question: AccessQuestion) => Promise<AccessAnswer>;
-  /** SubjectAccessReview for a group's member. */
-  readonly reviewAccessOf: (group: string, question: AccessQuestion) => Promise<AccessAnswer>;
+  /** SubjectAccessReview. */
+  readonly reviewAccessOf: (subject: AccessSubject, question: AccessQuestion) => Promise<AccessAnswer>;
 }
 
 export type InspectionMethod = keyof InspectionPort;
@@ -111,6 +130,7 @@ export const INSPECTION_PERMISSIONS: Readonly<Record<InspectionMethod, readonly 
   getVersion: [],
   listBudgets: [{ apiGroup: "policy", resource: "poddisruptionbudgets", verbs: ["list"] }],
   listDaemonSets: [{ apiGroup: "apps", resource: "daemonsets", verbs: ["list"] }],
+  listDeployments: [{ apiGroup: "apps", resource: "deployments", verbs: ["list"] }],
   listDriverPods: [{ apiGroup: "", resource: "pods", verbs: ["list"] }],
   listStatefulSets: [{ apiGroup: "apps", resource: "statefulsets", verbs: ["list"] }],
   listBoundVolumes: [{ apiGroup: "", resource: "persistentvolumes", verbs: ["list"] }],

@@ -15,7 +15,7 @@ import { threePods } from "../../lib/sim/scenes.ts";
 import { World } from "../../lib/sim/world.ts";
 import { attachment, lifecycleTask, observation, pod, read, volumes } from "../drain/observation-builder.ts";
 import { KeptTerminal } from "./terminal.ts";
-import { operatorOf, runIn } from "./world-operator.ts";
+import { awsInspectionOf, operatorOf, runIn } from "./world-operator.ts";
 
 let world: World;
 let scene: Scene;
@@ -84,6 +84,7 @@ describe("plan", () => {
         aws: {
           kind: "granted",
           region: "us-east-1",
+          inspection: awsInspectionOf(),
           ...world.aws,
           ec2: { ...world.aws.ec2, describeInstance },
         },

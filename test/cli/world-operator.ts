@@ -1,6 +1,7 @@
 /** An operator at the embedded world: the commands' own code, in virtual time. */
 import { DEFAULT_POLICY } from "../../lib/drain/policy.ts";
 import { SECOND } from "../../lib/drain/time.ts";
+import type { AwsInspectionPort } from "../../lib/aws/inspection.ts";
 import type { Operator } from "../../lib/cli/operator.ts";
 import type { ExitCode } from "../../lib/cli/running.ts";
 import { told } from "../../lib/cli/running.ts";
@@ -22,6 +23,7 @@ export function inspectionOf(differs: Partial<InspectionPort> = {}): InspectionP
     getVersion: nothing,
     listBudgets: nothing,
     listDaemonSets: nothing,
+    listDeployments: nothing,
     listDriverPods: nothing,
     listStatefulSets: nothing,
     listBoundVolumes: nothing,
@@ -32,13 +34,26 @@ export function inspectionOf(differs: Partial<InspectionPort> = {}): InspectionP
   };
 }
 
+/** The same of AWS. */
+export function awsInspectionOf(differs: Partial<AwsInspectionPort> = {}): AwsInspectionPort {
+  const nothing = (): Promise<never> => Promise.reject(new Error("this command asks nothing of that"));
+  return {
+    listHooks: nothing,
+    describeAccess: nothing,
+    listAccessEntries: nothing,
+    tryDescribeInstances: nothing,
+    tryDescribeVolumes: nothing,
+    ...differs,
+  };
+}
+
 export function operatorOf(world: World, differs: Partial<Operator> = {}): Operator {
   return {
     cluster: world.clusterPort,
     inspection: inspectionOf({ listBudgets: async () => [] }),
     clusterName: CLUSTER,
     server: "https://prod-1.example",
-    aws: { kind: "granted", region: REGION, ...world.aws },
+    aws: { kind: "granted", region: REGION, ...world.aws, inspection: awsInspectionOf() },
     policy: DEFAULT_POLICY,
     groups: [],
     now: world.clock.now,
