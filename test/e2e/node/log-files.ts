@@ -1,36 +1,36 @@
 /** Log files that grow, and that come while one looks. */
-import { open, readdir } from "node:fs/promises";
+import { type FileHandle, open, readdir } from "node:fs/promises";
 import path from "node:path";
 
-/** Reads what came to a file since the last time. */
+/** Reads what came to a file since the last time, also after somebody removed it: whoever reads opened it before. */
 export class LogFile {
   readonly #file: string;
-  #position: number;
+  #handle: FileHandle | undefined;
+  #position = 0;
   #rest = "";
 
-  /** @param position where to begin, in bytes */
-  constructor(file: string, position = 0) {
+  constructor(file: string) {
     this.#file = file;
-    this.#position = position;
   }
 
-  /** Complete lines only; none where the file is not there. */
+  /** Complete lines only; none where the file is not there yet. */
   async newLines(): Promise<readonly string[]> {
-    const handle = await open(this.#file).catch(() => undefined);
-    if (handle === undefined) return [];
-    try {
-      const { size } = await handle.stat();
-      const { buffer, bytesRead } = await handle.read({
-        buffer: Buffer.alloc(Math.max(0, size - this.#position)),
-        position: this.#position,
-      });
-      this.#position += bytesRead;
-      const lines = (this.#rest + buffer.toString("utf8", 0, bytesRead)).split("\n");
-      this.#rest = lines.pop() ?? "";
-      return lines;
-    } finally {
-      await handle.close();
-    }
+    this.#handle ??= await open(this.#file).catch(() => undefined);
+    if (this.#handle === undefined) return [];
+    const { size } = await this.#handle.stat();
+    if (size <= this.#position) return [];
+    const { buffer, bytesRead } = await this.#handle.read({
+      buffer: Buffer.alloc(size - this.#position),
+      position: this.#position,
+    });
+    this.#position += bytesRead;
+    const lines = (this.#rest + buffer.toString("utf8", 0, bytesRead)).split("\n");
+    this.#rest = lines.pop() ?? "";
+    return lines;
+  }
+
+  async close(): Promise<void> {
+    await this.#handle?.close();
   }
 }
 
@@ -53,18 +53,21 @@ export class ContainerLogs {
   }
 
   async newLines(): Promise<readonly ContainerLine[]> {
-    const found: ContainerLine[] = [];
     const entries = await readdir(this.#folder, { recursive: true }).catch(() => []);
-    for (const entry of entries.filter((name) => name.endsWith(".log"))) {
-      const [pods = "", name = "", file = ""] = entry.split(path.sep);
-      const known = this.#files.get(entry) ?? new LogFile(path.join(this.#folder, entry));
-      this.#files.set(entry, known);
-      const restarts = Number.parseInt(file, 10);
-      const container = restarts > 0 ? `${name}#${restarts}` : name;
-      const pod = pods.split("_")[1] ?? "";
-      for (const line of await known.newLines()) found.push({ pod, container, ...parsed(line) });
+    for (const entry of entries) {
+      if (entry.endsWith(".log") && !this.#files.has(entry)) {
+        this.#files.set(entry, new LogFile(path.join(this.#folder, entry)));
+      }
+    }
+    const found: ContainerLine[] = [];
+    for (const [entry, file] of this.#files) {
+      for (const line of await file.newLines()) found.push({ ...containerOf(entry), ...parsed(line) });
     }
     return found;
+  }
+
+  async close(): Promise<void> {
+    for (const file of this.#files.values()) await file.close();
   }
 }
 
@@ -72,6 +75,12 @@ export class ContainerLogs {
 export function readTimedLine(line: string): { readonly at: number; readonly text: string } {
   const at = Date.parse(`${new Date().toISOString().slice(0, 10)}T${line.slice(0, 12)}Z`);
   return { at, text: line.slice(13) };
+}
+
+function containerOf(entry: string): Pick<ContainerLine, "pod" | "container"> {
+  const [pods = "", name = "", file = ""] = entry.split(path.sep);
+  const restarts = Number.parseInt(file, 10);
+  return { pod: pods.split("_")[1] ?? "", container: restarts > 0 ? `${name}#${restarts}` : name };
 }
 
 /** `2026-11-30T17:00:00.123456789Z stdout F text`, as the container runtime writes it. */

@@ -131,6 +131,8 @@ export class NodeTimeline {
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#sampling;
+    await this.#logs.close();
+    for (const file of [this.#kubeletLog, ...this.#followed.values()]) await file.close();
     await Promise.all(this.#caches.map((cache) => cache.stop()));
   }
 
