@@ -15,7 +15,7 @@ import type { HoldEnd } from "./hold-end.ts";
 import type { Log } from "./log-line.ts";
 import { errorFields } from "../lib/engine/errors.ts";
 import type { NodeAttachments } from "./node-attachments.ts";
-import { NodeLook, type NodeSources } from "./node-look.ts";
+import { NodeLook, type NodeLooked, type NodeSources } from "./node-look.ts";
 import type { NodeReading } from "./node-reader.ts";
 import type { TroubleLog } from "./trouble-log.ts";
 import { Wake } from "./wake.ts";
@@ -42,6 +42,11 @@ export interface HoldOptions {
   readonly now: () => Instant;
 }
 
+/**
+ * Milliseconds. A look that news of an attachment has woken goes by what the last one read of the Node: between two regular looks as
+ * much time passes, and reading it again would double the time to the answer.
+ */
+const RECENT = 2_000;
 /** Milliseconds that one look waits for its reads; near the deadline it has no time to lose. */
 const LONGEST_LOOK = 5_000;
 const SHORTEST_LOOK = 100;
@@ -55,6 +60,8 @@ export class HoldLoop {
   readonly #look: NodeLook;
   #memory: HoldMemory = NOTHING_HELD;
   #isDriverGone = false;
+  #isWoken = false;
+  #lastRead: { readonly at: Instant; readonly looked: NodeLooked } | undefined;
   #failures = 0;
   #told = "";
 
@@ -111,6 +118,7 @@ export class HoldLoop {
       if (this.#options.now() >= this.deadline) {
         return { rule: "H13", reason: "own error at the deadline", detached: false, left: [], held: true };
       }
+      this.#isWoken = false;
       await this.#wake.within(SECOND);
       return undefined;
     }
@@ -122,7 +130,7 @@ export class HoldLoop {
     if (verdict.kind === "release") return { ...verdict, held: this.#attachments.isStarted };
     if (this.#isDriverGone) return this.#endWithoutDriver(observation);
     this.#tell(verdict);
-    await this.#wake.within(this.#pauseAfter(verdict));
+    this.#isWoken = await this.#wake.within(this.#pauseAfter(verdict));
     return undefined;
   }
 
@@ -176,9 +184,7 @@ export class HoldLoop {
 
   async #observe(): Promise<HoldObservation> {
     const options = this.#options;
-    const remaining = this.deadline - options.now();
-    const signal = AbortSignal.timeout(Math.max(SHORTEST_LOOK, Math.min(LONGEST_LOOK, remaining)));
-    const { node, pod, newestRevision } = await this.#look.read(this.#memory.podDeleted, signal);
+    const { node, pod, newestRevision } = this.#recentLook() ?? (await this.#readLook());
     this.#failures = node.kind === "failed" ? this.#failures + 1 : 0;
     if (node.kind === "read" && node.value !== null) {
       options.onNode(node.value.view);
@@ -197,6 +203,22 @@ export class HoldLoop {
       ...this.#attached(),
       memory: this.#memory,
     };
+  }
+
+  #recentLook(): NodeLooked | undefined {
+    const last = this.#lastRead;
+    // In a shutdown it is the Node's own word that is waited for.
+    if (last === undefined || !this.#isWoken || this.#memory.shuttingDown) return undefined;
+    const isRecent = this.#options.now() - last.at < RECENT && last.looked.node.kind === "read";
+    return isRecent ? last.looked : undefined;
+  }
+
+  async #readLook(): Promise<NodeLooked> {
+    const at = this.#options.now();
+    const signal = AbortSignal.timeout(Math.max(SHORTEST_LOOK, Math.min(LONGEST_LOOK, this.deadline - at)));
+    const looked = await this.#look.read(this.#memory.podDeleted, signal);
+    this.#lastRead = { at, looked };
+    return looked;
   }
 
   /** After the Node's `work` was read, so that no watch is spent on what it says to ignore. */

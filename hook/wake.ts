@@ -9,8 +9,8 @@ export class Wake {
     this.#end?.();
   }
 
-  /** Resolves after this many milliseconds at the latest. */
-  async within(milliseconds: number): Promise<void> {
+  /** Resolves after this many milliseconds at the latest, with whether somebody said so. */
+  async within(milliseconds: number): Promise<boolean> {
     if (!this.#isDue) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, milliseconds);
@@ -20,7 +20,9 @@ export class Wake {
         };
       });
     }
+    const isWoken = this.#isDue;
     this.#end = undefined;
     this.#isDue = false;
+    return isWoken;
   }
 }
