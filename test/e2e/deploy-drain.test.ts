@@ -3,7 +3,7 @@ import type { TestContext } from "vitest";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { CLUSTER } from "./aws/account.ts";
 import type { DeployedFunctions } from "./aws/deployed-functions.ts";
-import { DeployedStage } from "./aws/deployed-stage.ts";
+import { DeployedStage, SET_UP_MS } from "./aws/deployed-stage.ts";
 import { podSessionName, startHookOn } from "./aws/hook-on-node.ts";
 import { createAll } from "./create-all.ts";
 import { eventually } from "./eventually.ts";
@@ -19,7 +19,7 @@ beforeAll(async () => {
   stage = await DeployedStage.start();
   await stage.cdk.bootstrap();
   functions = await stage.deploy();
-});
+}, SET_UP_MS);
 
 afterAll(async () => {
   await stage?.close();

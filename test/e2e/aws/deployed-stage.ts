@@ -38,6 +38,9 @@ export const CONFIGURATION = {
   monitoring: { alarmTopicArn: `arn:aws:sns:${REGION}:${ACCOUNT}:on-call` },
 } as const;
 
+/** For a test file's beginning: a control plane, a bootstrap and a deployment, on a machine that has other things to do. */
+export const SET_UP_MS = 600_000;
+
 interface Parts {
   readonly directory: string;
   readonly region: Region;

@@ -40,6 +40,11 @@ export interface RootClient {
   readonly credentials: typeof ROOT;
 }
 
+export interface FunctionProcess {
+  readonly pid: number;
+  readonly residentKilobytes: number;
+}
+
 const run = promisify(execFile);
 const NAME = "local-aws";
 
@@ -97,14 +102,15 @@ export class LocalAws {
     return lines.map((line) => JSON.parse(line) as AccessDecision).filter(({ at }) => at >= since);
   }
 
-  /** Ids of the processes that run a function now, busy or not. */
-  async functionProcesses(functionName: string): Promise<readonly number[]> {
-    const { stdout } = await run("ps", ["-ww", "-A", "-o", "pid=,args="]);
+  /** The processes that run a function now, busy or not. */
+  async functionProcesses(functionName: string): Promise<readonly FunctionProcess[]> {
+    const { stdout } = await run("ps", ["-ww", "-A", "-o", "pid=,rss=,args="]);
     const code = path.join(this.#temporary, `ministack-lambda-${functionName}-`);
     return stdout
       .split("\n")
       .filter((line) => line.includes(code))
-      .map((line) => Number.parseInt(line, 10));
+      .map((line) => line.trim().split(/\s+/).map(Number))
+      .map(([pid = 0, residentKilobytes = 0]) => ({ pid, residentKilobytes }));
   }
 
   /** The end of its log, for the message of a failed test. */
