@@ -20,6 +20,8 @@ export async function bundleHook(folder: string): Promise<readonly string[]> {
     platform: "node",
     format: "esm",
     target: "node24",
+    // Of two forms of a package the one with named exports: from CommonJS a part of its own has only a default one.
+    mainFields: ["module", "main"],
     // Some of the AWS client's packages are CommonJS.
     banner: {
       js: "import { createRequire as requireFor } from 'node:module'; const require = requireFor(import.meta.url);",
