@@ -1,7 +1,5 @@
 /** An operator's connections: a cluster by kubeconfig, and AWS by profile where there are credentials. */
-import { readFile } from "node:fs/promises";
 import type { Policy } from "../drain/policy.ts";
-import { DEFAULT_POLICY } from "../drain/policy.ts";
 import type { Instant } from "../drain/time.ts";
 import type { AutoScalingPort, ClusterPort, Ec2Port } from "../engine/ports.ts";
 import type { AwsInspectionPort } from "../aws/inspection.ts";
@@ -11,6 +9,7 @@ import type { ClusterConnection } from "../kubernetes/connection.ts";
 import type { InspectionPort } from "../kubernetes/inspection.ts";
 import { kubeconfigConnection } from "../kubernetes/kubeconfig-connection.ts";
 import type { ConnectionOptions } from "./connection-options.ts";
+import { deploymentOf } from "./deployment-file.ts";
 import { UsageError } from "./running.ts";
 
 /** What AWS can be asked, or why nothing. */
@@ -88,33 +87,4 @@ async function awsOf(options: ConnectionOptions, server: string): Promise<AwsAcc
   const { awsClients } = await import("./aws-clients.ts");
   const fallback = SERVER_REGION.exec(server)?.[1];
   return awsClients(options, fallback);
-}
-
-/** The policy of `--config`, or the defaults. @throws UsageError where the file is not usable */
-export async function policyOf(file: string | undefined): Promise<Policy> {
-  return (await deploymentOf(file)).policy;
-}
-
-interface Deployment {
-  readonly policy: Policy;
-  readonly groups: readonly string[];
-}
-
-async function deploymentOf(file: string | undefined): Promise<Deployment> {
-  if (file === undefined) return { policy: DEFAULT_POLICY, groups: [] };
-  const { readDeployment } = await import("../infra/deployment-settings.ts");
-  const { parse } = await import("yaml");
-  const raw: unknown = await readFile(file, "utf8").then(parse, (error: unknown) => {
-    throw new UsageError(`cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`);
-  });
-  const reading = readDeployment(raw);
-  if (reading.kind === "invalid") {
-    const lines = reading.problems.map(({ path, problem }) => `  ${path}: ${problem}`);
-    throw new UsageError(`${file} is not usable:\n${lines.join("\n")}`);
-  }
-  const { policy, clusters } = reading.settings;
-  return {
-    policy: { ...DEFAULT_POLICY, ...policy },
-    groups: clusters.flatMap((cluster) => cluster.groups ?? []),
-  };
 }

@@ -18,13 +18,15 @@ export function planCommand(): Command {
     )
     .action((node: string | undefined, options: PlanOptions) =>
       running(async (terminal) => {
-        const { withOperator, policyOf } = await import("./operator.ts");
-        if (options.file !== undefined) {
-          if (node !== undefined) throw new UsageError("give a Node or --file, not both");
+        const { file } = options;
+        if (node !== undefined && file !== undefined) throw new UsageError("give a Node or --file, not both");
+        if (file !== undefined) {
+          const { policyOf } = await import("./deployment-file.ts");
           const { replay } = await import("./replay.ts");
-          return replay(options.file, await policyOf(options.config), options, terminal);
+          return replay(file, await policyOf(options.config), options, terminal);
         }
         if (node === undefined) throw new UsageError("name a Node or an instance, or give --file");
+        const { withOperator } = await import("./operator.ts");
         const { plan } = await import("./plan.ts");
         return withOperator(options, (operator) => plan(node, options, operator, terminal));
       }),
