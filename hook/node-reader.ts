@@ -42,6 +42,10 @@ export async function readNode(
     connection.read({ operation: "getNode", path: `/api/v1/nodes/${encodeURIComponent(name)}`, signal }),
   );
   if (node === null) return null;
+  // What something else answers in the API server's place is no Node of which nothing is known: that one would not be going away.
+  if (textAt(node, "metadata", "name") !== name) {
+    throw new PortError("server", "getNode", `getNode: not the Node ${name}`);
+  }
   const names = [
     ...textsAt(node, "status", "volumesInUse"),
     ...objectsAt(node, "status", "volumesAttached").flatMap((attached) => textAt(attached, "name") ?? []),

@@ -2,6 +2,7 @@
 import { ApiException } from "@kubernetes/client-node";
 import type { ClusterConnection } from "./connection.ts";
 import { type Call, toPortError } from "./errors.ts";
+import { textAt } from "./json-fields.ts";
 
 /**
  * Makes the request; once more with fresh credentials where they were refused. No other retry: the engine paces those.
@@ -41,12 +42,16 @@ export function hasCode(error: unknown, code: number): boolean {
   return error instanceof ApiException && error.code === code;
 }
 
-/** The answer, or undefined where the API server knows no such object. */
-export async function found<Answer>(request: Promise<Answer>): Promise<Answer | undefined> {
-  try {
-    return await request;
-  } catch (error) {
+/**
+ * The object of this name, or undefined where the API server knows none. A proxy's page with status 200 would be read as an object of
+ * which nothing is known.
+ * @throws SyntaxError where something else was answered
+ */
+export async function found<Answer>(name: string, request: Promise<Answer>): Promise<Answer | undefined> {
+  const answer = await request.catch((error: unknown) => {
     if (hasCode(error, 404)) return undefined;
     throw error;
-  }
+  });
+  if (answer === undefined || textAt(answer, "metadata", "name") === name) return answer;
+  throw new SyntaxError(`not the object ${name}`);
 }

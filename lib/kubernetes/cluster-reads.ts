@@ -23,7 +23,7 @@ function nodeReads(connection: ClusterConnection, ask: Ask) {
   const coordination = connection.makeApiClient(CoordinationV1Api);
   return {
     getNode: async (name) => {
-      const node = await ask("getNode", `read of Node ${name}`, () => found(core.readNode({ name })));
+      const node = await ask("getNode", `read of Node ${name}`, () => found(name, core.readNode({ name })));
       return node === undefined ? undefined : nodeView(node);
     },
     listNodes: async () => {
@@ -34,13 +34,13 @@ function nodeReads(connection: ClusterConnection, ask: Ask) {
     },
     getCsiNode: async (name) => {
       const node = await ask("getCsiNode", `read of CSINode ${name}`, () =>
-        found(storage.readCSINode({ name })),
+        found(name, storage.readCSINode({ name })),
       );
       return node === undefined ? undefined : csiNodeView(node);
     },
     getLease: async (name) => {
       const lease = await ask("getLease", `read of Lease ${LEASE_NAMESPACE}/${name}`, () =>
-        found(coordination.readNamespacedLease({ namespace: LEASE_NAMESPACE, name })),
+        found(name, coordination.readNamespacedLease({ namespace: LEASE_NAMESPACE, name })),
       );
       return lease === undefined ? undefined : leaseView(lease);
     },
@@ -59,7 +59,7 @@ function podReads(connection: ClusterConnection, ask: Ask) {
     },
     getClaim: async (namespace, name) => {
       const claim = await ask("getClaim", `read of PersistentVolumeClaim ${namespace}/${name}`, () =>
-        found(core.readNamespacedPersistentVolumeClaim({ namespace, name })),
+        found(name, core.readNamespacedPersistentVolumeClaim({ namespace, name })),
       );
       return claim === undefined ? undefined : claimView(claim);
     },
@@ -72,13 +72,13 @@ function attachmentReads(connection: ClusterConnection, ask: Ask) {
   return {
     getVolume: async (name) => {
       const volume = await ask("getVolume", `read of PersistentVolume ${name}`, () =>
-        found(core.readPersistentVolume({ name })),
+        found(name, core.readPersistentVolume({ name })),
       );
       return volume === undefined ? undefined : volumeView(volume);
     },
     getAttachment: async (name) => {
       const attachment = await ask("getAttachment", `read of VolumeAttachment ${name}`, () =>
-        found(storage.readVolumeAttachment({ name })),
+        found(name, storage.readVolumeAttachment({ name })),
       );
       return attachment === undefined ? undefined : attachmentView(attachment);
     },
@@ -97,6 +97,7 @@ function pageOf<Item>(list: {
   readonly items: readonly Item[];
   readonly metadata?: { readonly _continue?: string };
 }): Page<Item> {
+  if (!Array.isArray(list.items)) throw new SyntaxError("not a list");
   const { _continue: next } = list.metadata ?? {};
   return { items: list.items, next };
 }

@@ -44,6 +44,14 @@ export async function requestToken({ api }: ControlPlane, account = ACCOUNT): Pr
   return (body as { readonly status: { readonly token: string } }).status.token;
 }
 
+/** A folder with the files `token` and `ca.crt`, as the kubelet mounts it. */
+export async function writeCredentials(controlPlane: ControlPlane): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), "ebs-drain-hook-"));
+  await copyFile(controlPlane.caFile, path.join(folder, "ca.crt"));
+  await writeFile(path.join(folder, "token"), await requestToken(controlPlane));
+  return folder;
+}
+
 export interface HookPodOptions {
   readonly node?: Partial<NodeSeed>;
   /** Handles of the node's volumes, attached and listed in use. */
@@ -99,9 +107,7 @@ export class HookPod {
       })),
     );
     const pod = await addPod(controlPlane, node, options.revision ?? "rev-2", graceSeconds);
-    const folder = await mkdtemp(path.join(tmpdir(), "ebs-drain-hook-"));
-    await copyFile(controlPlane.caFile, path.join(folder, "ca.crt"));
-    await writeFile(path.join(folder, "token"), await requestToken(controlPlane));
+    const folder = await writeCredentials(controlPlane);
     const server = new URL(controlPlane.server);
     const process = await startHook({
       ...POD_ENVIRONMENT,

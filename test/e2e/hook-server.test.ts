@@ -1,11 +1,8 @@
 /** The hook's own process on a real API server, by a real service account's token and the roles of its manifest. */
+import { rm } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { AuthorizationV1Api } from "@kubernetes/client-node";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { ApiConnection } from "../../hook/api-connection.ts";
-import { listAttachmentsOfNode } from "../../hook/attachment-list.ts";
-import { readNode } from "../../hook/node-reader.ts";
-import { serviceAccount } from "../../hook/service-account.ts";
 import { formatWork } from "../../lib/drain/work-order.ts";
 import { attachmentName } from "../../lib/engine/attachment-name.ts";
 import { hookRules } from "../../lib/kubernetes/rbac-manifests.ts";
@@ -15,6 +12,8 @@ import { RealClock } from "../../lib/sim/clock.ts";
 import { SimulatedEc2 } from "../../lib/sim/ec2.ts";
 import { Random } from "../../lib/sim/random.ts";
 import type { ClusterHarness } from "../contract/cluster-harness.ts";
+import { describeNodeReadingContract } from "../contract/node-reading-contract.ts";
+import { adapterReading, hookReading } from "../contract/node-reading.ts";
 import type { ApiObject } from "./api-objects.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { eventually } from "./eventually.ts";
@@ -27,6 +26,7 @@ import {
   addRevisions,
   installAccount,
   requestToken,
+  writeCredentials,
 } from "./hook-pod.ts";
 import { startQuietControlPlane, tokenConnection } from "./quiet-control-plane.ts";
 import { realClusterHarness } from "./real-cluster-harness.ts";
@@ -219,28 +219,19 @@ describe("a hold", () => {
   });
 });
 
-describe("the hook's client", () => {
-  it("sees a Node and its attachments as the drain's adapter does", async () => {
-    const hook = await startPod({
-      node: {
-        ...CORDONED,
-        taints: [{ key: "a", value: "b", effect: "NoSchedule" }],
-        annotations: { x: "y" },
-      },
-      handles: ["vol-c1", "vol-c2"],
-    });
-    const connection = new ApiConnection(controlPlane.server, serviceAccount(hook.credentials));
-    const signal = AbortSignal.timeout(30_000);
-    const node = await readNode(connection, hook.node, signal);
-    expect(node?.view).toEqual(await harness.port.getNode(hook.node));
-    expect(node?.volumes).toEqual(["vol-c1", "vol-c2"].map((handle) => ({ driver: DRIVER, handle })));
-    const rows = await harness.port.listAttachmentRows({ withNodeIds: false });
-    expect(await listAttachmentsOfNode(connection, hook.node, signal)).toEqual(
-      rows.filter(({ nodeName }) => nodeName === hook.node),
-    );
-    expect(await readNode(connection, "absent", signal)).toBeNull();
-    connection.close();
-  });
+describeNodeReadingContract("the hook's client, with its service account's rights", async () => {
+  const folder = await writeCredentials(controlPlane);
+  const reading = hookReading(controlPlane.server, folder);
+  const close = async () => {
+    await reading.close();
+    await rm(folder, { recursive: true });
+  };
+  return { arrange: harness, reading: { ...reading, close } };
+});
+
+describeNodeReadingContract("the drain's adapter", async () => {
+  const admin = async () => controlPlane.tokenFor("admin");
+  return { arrange: harness, reading: adapterReading(await tokenConnection(controlPlane, admin)) };
 });
 
 describe("the service account of the CSI node pods", () => {
