@@ -49,7 +49,7 @@ import { EbsDrain } from "ebs-drain";
 new EbsDrain(new Stack(new App(), "Mine"), "EbsDrain", { clusters: [{ name: "blue", managedNodeGroups: ["general"] }], monitoring: "off" });
 `;
 
-const GOOD = `import { App, Stack } from "aws-cdk-lib";
+const STRICT = `import { App, Stack } from "aws-cdk-lib";
 import { Topic } from "aws-cdk-lib/aws-sns";
 import type { EbsDrainProps } from "ebs-drain";
 import { EbsDrain } from "ebs-drain";
@@ -61,19 +61,16 @@ const props: EbsDrainProps = {
   retainOnAbandon: true,
   monitoring: { alarmTopic: new Topic(stack, "OnCall") },
 };
+// @ts-expect-error "on" says nobody to whom alarms go
+export const wrong: EbsDrainProps = { ...props, monitoring: "on" };
 export const name: string = new EbsDrain(stack, "EbsDrain", props).drain.code.functionName;
 `;
 
-const WRONG = `import type { EbsDrainProps } from "ebs-drain";
-
-export const props: EbsDrainProps = { clusters: [{ name: "blue", groups: ["workers-a"] }], monitoring: "on" };
-`;
-
 /** Declarations of libraries are checked too: ours are among them. */
-function compilerOptions(file: string): string {
+function compilerOptions(): string {
   const lib = ["es2024", "esnext.disposable"];
   const options = { strict: true, module: "nodenext", target: "es2024", lib, noEmit: true, types: [] };
-  return JSON.stringify({ compilerOptions: options, files: [file] });
+  return JSON.stringify({ compilerOptions: options, files: ["strict.ts"] });
 }
 
 beforeAll(async () => {
@@ -86,13 +83,8 @@ beforeAll(async () => {
   [packed] = JSON.parse(stdout.slice(stdout.search(/^\[/m))) as [Packed];
 
   mkdirSync(app);
-  for (const [name, text] of [
-    ["good", GOOD],
-    ["wrong", WRONG],
-  ] as const) {
-    writeFileSync(join(app, `${name}.ts`), text);
-    writeFileSync(join(app, `tsconfig.${name}.json`), compilerOptions(`${name}.ts`));
-  }
+  writeFileSync(join(app, "strict.ts"), STRICT);
+  writeFileSync(join(app, "tsconfig.json"), compilerOptions());
   writeFileSync(join(app, "package.json"), JSON.stringify({ name: "mine", private: true, type: "module" }));
   writeFileSync(join(app, "app.js"), THREE_LINES);
   await run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", join(work, packed.filename)], {
@@ -159,13 +151,8 @@ describe("the package", () => {
   it("has declarations that a strict app compiles against", async () => {
     const tsc = join(PROJECT, "node_modules", "typescript", "bin", "tsc");
 
-    const { stdout } = await run(process.execPath, [tsc, "-p", join(app, "tsconfig.good.json")], {
-      cwd: app,
-    });
-    expect(stdout).toBe("");
-    const wrong = run(process.execPath, [tsc, "-p", join(app, "tsconfig.wrong.json")], { cwd: app });
-    await expect(wrong).rejects.toMatchObject({
-      stdout: expect.stringMatching(/wrong\.ts.*Monitoring/) as string,
+    await expect(run(process.execPath, [tsc, "-p", app], { cwd: app })).resolves.toMatchObject({
+      stdout: "",
     });
   });
 

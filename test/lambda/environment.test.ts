@@ -1,7 +1,8 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { composeDispatch, composeDrain } from "../../lambda/composition.ts";
 import type { Variables } from "../../lambda/environment.ts";
 import { EnvironmentError, readDispatchEnvironment, readDrainEnvironment } from "../../lambda/environment.ts";
+import { quietDecision, quietObservation } from "../telemetry/quiet-look.ts";
 
 const SETTINGS = JSON.stringify({
   clusters: [{ name: "blue", groups: ["workers-a"] }],
@@ -115,6 +116,30 @@ describe("the composition", () => {
     expect(Object.keys(ports).sort()).toEqual(["autoScaling", "cluster", "ec2", "now", "telemetry"]);
     expect(deps.openPorts(task).cluster).toBe(ports.cluster);
     expect(() => deps.openPorts({ ...task, group: "others" })).toThrow("group others is not configured");
+  });
+
+  test("measures each look of the drain, and lets the dispatcher see the groups' hooks", () => {
+    const written: string[] = [];
+    const stream = vi
+      .spyOn(process.stdout, "write")
+      .mockImplementation((line) => written.push(String(line)) > 0);
+    const observation = quietObservation(Date.now());
+    const { telemetry } = composeDrain(GOOD).openPorts(observation.task);
+
+    telemetry.look({
+      observation,
+      decision: quietDecision(observation.at),
+      changed: false,
+      failures: ["evict: server: no answer"],
+      causes: ["server"],
+    });
+    stream.mockRestore();
+
+    const lines = written.map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>);
+    expect(lines).toContainEqual(
+      expect.objectContaining({ ApiErrors: 1, cause: "server", cluster: "blue", group: "workers-a" }),
+    );
+    expect(composeDispatch(GOOD).groupHooks).toBeDefined();
   });
 
   test("throws the environment's problems, not a TypeError of some later line", () => {
