@@ -1,5 +1,6 @@
 /** The real API server under a bench, its attachments, and one node with its CSI pod after the other. */
-import { mkdir, mkdtemp, copyFile, rm, writeFile } from "node:fs/promises";
+import { rmSync } from "node:fs";
+import { mkdir, mkdtemp, copyFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { ClusterHarness } from "../contract/cluster-harness.ts";
@@ -8,6 +9,7 @@ import { CertificateAuthority } from "../e2e/certificates.ts";
 import type { ControlPlane } from "../e2e/control-plane.ts";
 import { DRIVER, addRevisions, installAccount, requestToken } from "../e2e/hook-pod.ts";
 import { startQuietControlPlane, tokenConnection } from "../e2e/quiet-control-plane.ts";
+import { stateRootVariable } from "../e2e/run-settings.ts";
 import { realClusterHarness } from "../e2e/real-cluster-harness.ts";
 import {
   type LoadedAttachment,
@@ -62,13 +64,16 @@ export class BenchCluster {
   }
 
   static async start(say: (line: string) => void): Promise<BenchCluster> {
+    const folder = await mkdtemp(path.join(tmpdir(), "ebs-drain-bench-"));
+    // Everything in one folder, so that whoever is interrupted can remove it.
+    process.env[stateRootVariable] = folder;
     const controlPlane = await startQuietControlPlane();
     const admin = async () => controlPlane.tokenFor("admin");
     const harness = await realClusterHarness(controlPlane.api, await tokenConnection(controlPlane, admin));
     await installAccount(controlPlane);
     await addRevisions(controlPlane);
-    const folder = await mkdtemp(path.join(tmpdir(), "ebs-drain-bench-"));
     const authority = await CertificateAuthority.create(path.join(folder, "proxy"));
+    process.once("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
     return new BenchCluster(folder, controlPlane, harness, authority, say);
   }
 
@@ -112,7 +117,6 @@ export class BenchCluster {
   async stop(): Promise<void> {
     await this.#harness.close();
     await this.#controlPlane.stop();
-    await rm(this.folder, { recursive: true, force: true });
   }
 
   async #environmentOf(

@@ -20,29 +20,37 @@ export interface HookBenchOptions {
 
 /** Figures by size and program. */
 export async function runHookBench(
-  { sizes, rounds, memoryLimit }: HookBenchOptions,
+  options: HookBenchOptions,
   say: (line: string) => void,
 ): Promise<readonly HookFigures[]> {
   await buildPrograms(say);
   const cluster = await BenchCluster.start(say);
   try {
-    const programs = [await hookProgram(cluster.folder), await informerProgram(cluster.folder)];
-    const figures: HookFigures[] = [];
-    for (const size of sizes) {
-      await cluster.grow(size);
-      for (const program of programs) {
-        say(`${size} attachments: ${program.name}`);
-        figures.push({
-          attachments: size,
-          program: program.name,
-          ...(await measure(cluster, program, rounds, memoryLimit)),
-        });
-      }
-    }
-    return figures;
+    return await measureAll(cluster, options, say);
   } finally {
     await cluster.stop();
   }
+}
+
+async function measureAll(
+  cluster: BenchCluster,
+  { sizes, rounds, memoryLimit }: HookBenchOptions,
+  say: (line: string) => void,
+): Promise<readonly HookFigures[]> {
+  const programs = [await hookProgram(cluster.folder), await informerProgram(cluster.folder)];
+  const figures: HookFigures[] = [];
+  for (const size of sizes) {
+    await cluster.grow(size);
+    for (const program of programs) {
+      say(`${size} attachments: ${program.name}`);
+      figures.push({
+        attachments: size,
+        program: program.name,
+        ...(await measure(cluster, program, rounds, memoryLimit)),
+      });
+    }
+  }
+  return figures;
 }
 
 /** As the image has it. */

@@ -9,6 +9,9 @@ const BENCHES: Readonly<Record<string, (args: readonly string[]) => Promise<void
   scale: benchScale,
 };
 
+// An orderly exit ends the programs that a bench has started.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
+
 const [name = "", ...flags] = process.argv.slice(2);
 try {
   const bench = BENCHES[name];

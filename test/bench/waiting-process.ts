@@ -31,12 +31,14 @@ export class WaitingProcess {
   readonly #child: ChildProcess;
   readonly #port: number;
   readonly #messages: ReadonlySet<string>;
+  readonly #killAtExit = (): void => void this.#child.kill("SIGKILL");
 
   private constructor(child: ChildProcess, port: number, messages: ReadonlySet<string>) {
     this.#child = child;
     this.pid = child.pid ?? 0;
     this.#port = port;
     this.#messages = messages;
+    process.once("exit", this.#killAtExit);
   }
 
   /** Resolves when it listens, and its server has answered as to a kubelet's probe. */
@@ -84,6 +86,7 @@ export class WaitingProcess {
   }
 
   async stop(): Promise<void> {
+    process.removeListener("exit", this.#killAtExit);
     if (this.hasEnded) return;
     const ended = new Promise((resolve) => this.#child.once("exit", resolve));
     this.#child.kill("SIGKILL");
