@@ -1,8 +1,6 @@
-import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   type InstallHookOptions,
@@ -10,6 +8,7 @@ import {
   installPullCheck,
   installRbac,
 } from "../../lib/cli/install.ts";
+import { installCommand } from "../../lib/cli/install-command.ts";
 import { told } from "../../lib/cli/running.ts";
 import { rbacYaml } from "../../lib/kubernetes/rbac-manifests.ts";
 import { KeptTerminal } from "./terminal.ts";
@@ -132,13 +131,34 @@ describe("install pull-check", () => {
 });
 
 describe("the command line", () => {
-  it("has no default image", async () => {
-    const entry = path.join(import.meta.dirname, "..", "..", "bin", "ebs-drain.ts");
-    const args = [entry, "install", "hook", "--with", "admission-policy"];
-    const failure = await promisify(execFile)(process.execPath, args).catch((error: unknown) => error);
-    expect(failure).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining("'--image <image>' not specified"),
-    });
+  it("has no default image, and no default way", async () => {
+    for (const [given, missing] of [
+      ["--with=admission-policy", "--image"],
+      [`--image=${IMAGE}`, "--with"],
+    ] as const) {
+      const failure = await parse(["hook", given]).catch((error: unknown) => error);
+      expect(failure).toMatchObject({ code: "commander.missingMandatoryOptionValue" });
+      expect(String(failure)).toContain(missing);
+    }
+  });
+
+  it.each([
+    ["a grace period that is no number", ["--grace-seconds=soon"], "whole seconds from 10 to 86400"],
+    ["a variable without a value", ["--env", "AWS_REGION"], "Give name=value"],
+    ["a variable twice", ["--env", "A=1", "A=2"], "A is given twice"],
+  ])("refuses %s", async (_, given, problem) => {
+    const failure = await parse(["hook", `--image=${IMAGE}`, "--with=admission-policy", ...given]).catch(
+      (error: unknown) => error,
+    );
+    expect(String(failure)).toContain(problem);
   });
 });
+
+/** Complaints are thrown, not printed. */
+async function parse(args: readonly string[]): Promise<void> {
+  const command = installCommand();
+  for (const each of [command, ...command.commands]) {
+    each.exitOverride().configureOutput({ writeErr: () => {} });
+  }
+  await command.parseAsync([...args], { from: "user" });
+}
