@@ -20,7 +20,7 @@ interface StageRun {
 
 export function liveProgress(node: string): Progress {
   const runs = new Map<Stage, StageRun>(STAGES.map((stage) => [stage, stageRun()]));
-  let atWork: Stage = STAGES[0];
+  let latest: DrainView | undefined;
   const list = new Listr(
     STAGES.map((stage) => ({
       title: stage,
@@ -28,6 +28,8 @@ export function liveProgress(node: string): Progress {
         const run = runs.get(stage);
         if (run === undefined) return;
         run.task = task;
+        // A stage begins a moment after the look that ended the one before.
+        if (latest?.stage === stage) draw(task, latest, node);
         await run.ended;
       },
       rendererOptions: { outputBar: MOST_LINES, timer: PRESET_TIMER },
@@ -46,15 +48,16 @@ export function liveProgress(node: string): Progress {
   );
   return {
     show: (view) => {
-      atWork = view.stage;
-      for (const stage of STAGES.slice(0, STAGES.indexOf(atWork))) runs.get(stage)?.end();
-      draw(runs.get(atWork)?.task, view, node);
+      latest = view;
+      for (const stage of STAGES.slice(0, STAGES.indexOf(view.stage)))
+        finish(runs.get(stage), stage, view, node);
+      draw(runs.get(view.stage)?.task, view, node);
     },
     end: async (problem) => {
-      const at = STAGES.indexOf(atWork);
+      const at = STAGES.indexOf(latest?.stage ?? STAGES[0]);
       for (const [index, stage] of STAGES.entries()) {
         if (problem !== undefined && index >= at) runs.get(stage)?.fail(problem);
-        else runs.get(stage)?.end();
+        else finish(runs.get(stage), stage, latest, node);
       }
       await shown;
     },
@@ -73,6 +76,26 @@ function draw(task: Shown | undefined, view: DrainView, node: string): void {
   const subjects = linesOf(view);
   task.title = titleOf(view, node);
   task.output = [...subjects, ...view.trouble].slice(0, MOST_LINES).join("\n");
+}
+
+function finish(run: StageRun | undefined, stage: Stage, view: DrainView | undefined, node: string): void {
+  if (run?.task !== undefined && view !== undefined) run.task.title = doneTitle(stage, view, node);
+  run?.end();
+}
+
+function doneTitle(stage: Stage, { pods, volumes }: DrainView, node: string): string {
+  switch (stage) {
+    case "cordon":
+      return `cordoned ${node}`;
+    case "evict pods":
+      return `${pods.length} pods gone`;
+    case "detach volumes":
+      return `${volumes.length} volumes free`;
+    case "confirm":
+      return "nothing is left";
+    default:
+      return stage satisfies never;
+  }
 }
 
 function titleOf({ stage, pods, volumes }: DrainView, node: string): string {
