@@ -33,10 +33,12 @@ for (const [service, calls] of reads) {
   console.log(`${`reads of ${service}`.padEnd(20)}${count}`);
 }
 console.log(`looks' actions      ${changes.length}: ${changes.join(", ")}`);
-console.log(
-  `CloudWatch metrics  ${metricsIn(lines).size} of ${lines.filter(({ _aws }) => _aws).length} points`,
-);
+console.log(`CloudWatch metrics  ${metricsIn(lines).size} of ${lines.filter(isMetric).length} points`);
 console.log(`bytes logged        ${Buffer.byteLength(log)}`);
+
+function isMetric(line: Line): boolean {
+  return line["_aws"] !== undefined;
+}
 
 /** Whatever else is in the log is no line of ours. */
 function parsed(line: string): readonly Line[] {
@@ -51,7 +53,7 @@ function parsed(line: string): readonly Line[] {
 function metricsIn(all: readonly Line[]): ReadonlySet<string> {
   return new Set(
     all.flatMap((line) =>
-      (line._aws?.CloudWatchMetrics ?? []).flatMap(({ Dimensions, Metrics }) =>
+      (line["_aws"]?.CloudWatchMetrics ?? []).flatMap(({ Dimensions, Metrics }) =>
         Metrics.flatMap(({ Name }) =>
           Dimensions.map((set) => JSON.stringify([Name, set.map((key) => [key, Reflect.get(line, key)])])),
         ),
