@@ -103,7 +103,8 @@ async function drainNode(
       const { view, changes } = follower.follow(record);
       progress.show(view, changes);
     },
-    log: (line) => around.terminal.complain(`${line["message"]}: ${line["error"] ?? line["reason"] ?? ""}`),
+    // What the loop itself has to say: a look threw, or it gave up.
+    log: (line) => around.terminal.complain(JSON.stringify(line)),
   });
   const loop: DrainLoop = {
     task,

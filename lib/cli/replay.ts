@@ -112,7 +112,9 @@ function observationIn(line: Readonly<Record<string, unknown>>, file: string): O
   try {
     found = observationOf(line);
   } catch (error) {
-    throw new UsageError(`${file}: a damaged observation: ${error instanceof Error ? error.message : error}`);
+    throw new UsageError(
+      `${file}: a damaged observation: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
   if (found === undefined) return undefined;
   if (isObservation(found)) return found;

@@ -36,11 +36,11 @@ export async function status(
   watching: Watching = FOREVER,
 ): Promise<ExitCode> {
   const { watch } = options;
-  do {
+  for (;;) {
     const rows = await statusOf(name, operator, terminal);
     for (const line of await linesOf(rows, options, operator)) terminal.print(line);
-  } while (watch !== undefined && (await watching.again(watch)));
-  return DONE;
+    if (watch === undefined || !(await watching.again(watch))) return DONE;
+  }
 }
 
 async function linesOf(

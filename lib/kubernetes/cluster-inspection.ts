@@ -36,7 +36,8 @@ function lists(connection: ClusterConnection, ask: Ask) {
   const all = (request: (page: { limit: number; _continue?: string }) => Promise<List>) =>
     listPages(async (next) => {
       const list = await request({ limit: PAGE, ...(next === undefined ? {} : { _continue: next }) });
-      return { items: list.items, next: list.metadata?._continue };
+      const { _continue: after } = list.metadata ?? {};
+      return { items: list.items, next: after };
     });
   return {
     getVersion: async () =>

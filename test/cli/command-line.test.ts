@@ -47,10 +47,13 @@ async function parsed(args: readonly string[]): Promise<{ readonly code: unknown
 
 describe("the command line", () => {
   it("describes every command, and every option of it", () => {
-    for (const command of ALL) {
-      expect(command.description().length, command.name()).toBeGreaterThan(10);
-      for (const { flags, description } of command.options) expect(description, flags).not.toBe("");
-    }
+    const nameless = ALL.filter((command) => command.description().length < 10).map((command) =>
+      command.name(),
+    );
+    const unexplained = ALL.flatMap(({ options }) => options)
+      .filter(({ description }) => description === "")
+      .map(({ flags }) => flags);
+    expect([nameless, unexplained]).toEqual([[], []]);
   });
 
   it.each(["drain", "plan", "status", "doctor", "completion"])("shows examples in the help of %s", (name) => {
@@ -99,7 +102,6 @@ describe("the command line", () => {
     [["drain", "n1", "--timeout", "soon"], 1, "Give a duration such as 90s"],
     [["status", "--watch", "0"], 1, "Give whole seconds from 1 to 600"],
     [["status", "-o", "xml"], 1, "Allowed choices are table, wide, json, yaml"],
-    [["status", "--kubeconfig", "/nowhere"], 2, "--kubeconfig"],
     [["plan", "--file", "-", "--config", "/nowhere"], 2, "cannot read /nowhere"],
   ] as const)("refuses %j with %i and what to do", async (args, code, words) => {
     const failed = await parsed(args);

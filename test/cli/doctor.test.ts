@@ -214,7 +214,7 @@ describe("doctor: the CSI driver", () => {
       "the registrar of kube-system/ebs-csi-node-x has no preStop",
     ],
   ] as const)("complains where %s", async (_what, differs, level, words) => {
-    const { finding } = await only(differs as Differs);
+    const { finding } = await only(differs);
     expect(finding).toMatchObject({ area: "csi driver", level });
     expect(finding?.what).toContain(words);
   });

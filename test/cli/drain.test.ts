@@ -94,7 +94,7 @@ describe("drain", () => {
       expect(out).toContain(words);
     }
     const lines = out.split("\n");
-    expect(lines.findIndex((line) => /  cordon$/.test(line))).toBe(0);
+    expect(lines.findIndex((line) => line.endsWith("  cordon"))).toBe(0);
     expect(world.autoScaling.getHistory()).toEqual([]);
   });
 
@@ -127,7 +127,7 @@ describe("drain", () => {
     const { code } = await run(world, scene.node ?? "", { options: { force: true, forceAfter: 120 } });
     expect(code).toBe(0);
     const deleted = world.clusterPort.changes.filter(({ method }) => method === "deletePod");
-    expect(deleted.map(({ pod }) => pod?.name).toSorted()).toEqual(["db-0", "db-1"]);
+    expect(new Set(deleted.map(({ pod }) => pod?.name))).toEqual(new Set(["db-0", "db-1"]));
     expect(Math.min(...deleted.map(({ at }) => at))).toBeGreaterThanOrEqual(begun + 120 * SECOND);
   });
 
