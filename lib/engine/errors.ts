@@ -72,8 +72,8 @@ export function isRetryable(kind: FailureKind): boolean {
 }
 
 /**
- * An error as fields of a log line. `error` is the message. A PortError adds the kind that says what to do and the operation; anything else is unexpected and adds
- * its stack, which says where.
+ * An error as fields of a log line. `error` is the message. A PortError adds the kind that says what to do and the operation; anything
+ * else is unexpected and adds its stack, which says where.
  */
 export function errorFields(error: unknown): Readonly<Record<string, string>> {
   if (error instanceof PortError) {

@@ -94,8 +94,10 @@ function requireWellFormed(id: string): void {
 }
 
 function portErrorOf(operation: string, fault: Ec2Fault): PortError {
-  const kind: FailureKind = fault.message.startsWith("No active Lifecycle Action")
-    ? "no-active-action"
-    : "rejected";
-  return new PortError(kind, operation, `${fault.code}: ${fault.message}`, { cause: fault });
+  return new PortError(kindOf(fault), operation, `${fault.code}: ${fault.message}`, { cause: fault });
+}
+
+function kindOf({ message }: Ec2Fault): FailureKind {
+  if (message.startsWith("No active Lifecycle Action")) return "no-active-action";
+  return message.startsWith("AutoScalingGroup name not found") ? "not-found" : "rejected";
 }
