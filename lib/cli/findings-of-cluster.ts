@@ -10,6 +10,7 @@ import type {
   AccessAnswer,
   AccessQuestion,
   AccessSubject,
+  DriverPodView,
   InspectionPort,
 } from "../kubernetes/inspection.ts";
 import { questionsOf, rightText } from "./drain-rights.ts";
@@ -75,25 +76,28 @@ export async function findingsOfGroupRights(inspection: InspectionPort): Promise
   ];
 }
 
-/** Of the CSI node pods' service account; only where the hook is installed. */
-export async function findingsOfHookRights(inspection: InspectionPort): Promise<readonly Finding[]> {
-  const account = "ebs-csi-node-sa";
+/** Of the service account under which a pod with the hook runs. */
+export async function findingsOfHookRights(
+  inspection: InspectionPort,
+  { namespace, serviceAccount }: DriverPodView,
+): Promise<readonly Finding[]> {
   const subject: AccessSubject = {
-    user: `system:serviceaccount:${CSI_NAMESPACE}:${account}`,
-    groups: ["system:serviceaccounts", `system:serviceaccounts:${CSI_NAMESPACE}`],
+    user: `system:serviceaccount:${namespace}:${serviceAccount}`,
+    groups: ["system:serviceaccounts", `system:serviceaccounts:${namespace}`],
   };
+  const rules = Object.values(HOOK_PERMISSIONS)
+    .flat()
+    .map((rule) => (rule.namespace === CSI_NAMESPACE ? { ...rule, namespace } : rule));
   return lookedAt("rights", async () => {
-    const missing = await missingOf(Object.values(HOOK_PERMISSIONS).flat(), (question) =>
-      inspection.reviewAccessOf(subject, question),
-    );
-    if (missing.length === 0) return [ok("rights", `the hook (${account}) may all that it needs`)];
+    const missing = await missingOf(rules, (question) => inspection.reviewAccessOf(subject, question));
+    if (missing.length === 0) return [ok("rights", `the hook (${serviceAccount}) may all that it needs`)];
     return [
       problem(
         "rights",
         "error",
-        `the hook (${account}) may not ${missing.join(", ")}`,
+        `the hook (${serviceAccount}) may not ${missing.join(", ")}`,
         "it cannot see the node's volumes then, and holds until its own deadline",
-        `${PRODUCT} install rbac --for hook | kubectl apply -f -`,
+        `${PRODUCT} install rbac --for hook --namespace ${namespace} --service-account ${serviceAccount} | kubectl apply -f -`,
       ),
     ];
   });

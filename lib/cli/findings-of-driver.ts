@@ -29,13 +29,13 @@ export async function findingsOfDriver(inspection: InspectionPort): Promise<read
     ];
   }
   const found: Finding[] = [];
-  let isHooked = false;
+  let hooked: DriverPodView | undefined;
   for (const set of sets) {
     const pods = await inspection.listDriverPods(set);
-    isHooked ||= pods.some(hasHook);
+    hooked ??= pods.find(hasHook);
     found.push(...findingsOfSet(set, pods));
   }
-  return isHooked ? [...found, ...(await findingsOfHookRights(inspection))] : found;
+  return hooked === undefined ? found : [...found, ...(await findingsOfHookRights(inspection, hooked))];
 }
 
 /** By what it runs, on Linux: names and namespaces differ. */

@@ -66,6 +66,7 @@ export function driverPodView(pod: unknown): DriverPodView {
   return {
     ...nameOf(pod),
     nodeName: textAt(pod, "spec", "nodeName") ?? "",
+    serviceAccount: textAt(pod, "spec", "serviceAccountName") ?? "default",
     labels: mapAt(pod, "metadata", "labels"),
     graceSeconds: numberAt(pod, "spec", "terminationGracePeriodSeconds") ?? DEFAULT_GRACE,
     containers: containersOf(at(pod, "spec")),

@@ -60,6 +60,7 @@ export interface DriverPodView {
   readonly namespace: string;
   readonly name: string;
   readonly nodeName: string;
+  readonly serviceAccount: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly graceSeconds: number;
   readonly containers: readonly ContainerView[];

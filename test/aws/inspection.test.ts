@@ -1,3 +1,5 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { AutoScalingClient } from "@aws-sdk/client-auto-scaling";
 import { EC2Client } from "@aws-sdk/client-ec2";
 import { EKSClient } from "@aws-sdk/client-eks";
@@ -58,4 +60,33 @@ it("reads every page of access entries, each with its groups", async () => {
 it("tells a refusal from a network that is away", async () => {
   const refused = await inspectionOver(() => [403, { __type: "AccessDeniedException", message: "no" }]);
   await expect(refused.describeAccess("blue")).rejects.toMatchObject({ kind: "forbidden" });
+});
+
+it.each([
+  ["DryRunOperation", undefined],
+  ["UnauthorizedOperation", "forbidden"],
+  ["AuthFailure", "unauthenticated"],
+])("takes EC2's %s of a dry run for what it is", async (code, kind) => {
+  const server = createServer((_request, response) => {
+    response.writeHead(412, { "content-type": "text/xml" });
+    response.end(
+      `<Response><Errors><Error><Code>${code}</Code><Message>m</Message></Error></Errors><RequestID>r</RequestID></Response>`,
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const place = {
+    region: "eu-west-1",
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    maxAttempts: 1,
+    credentials: { accessKeyId: "AKIAEXAMPLE", secretAccessKey: "example" },
+  };
+  const inspection = createAwsInspection({
+    autoScaling: new AutoScalingClient(place),
+    ec2: new EC2Client(place),
+    eks: new EKSClient(place),
+  });
+  const answer = await inspection.tryDescribeVolumes().catch((error: unknown) => error);
+  if (kind === undefined) expect(answer).toBeUndefined();
+  else expect(answer).toMatchObject({ kind });
 });

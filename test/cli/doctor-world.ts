@@ -48,6 +48,7 @@ export function driverPod(differs: Partial<DriverPodView> = {}): DriverPodView {
     namespace: "kube-system",
     name: "ebs-csi-node-x",
     nodeName: "node-1",
+    serviceAccount: "ebs-csi-node-sa",
     labels: { [HOOK_LABEL]: "true" },
     graceSeconds: 600,
     containers: CONTAINERS,

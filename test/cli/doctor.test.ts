@@ -103,6 +103,25 @@ describe("doctor: rights", () => {
     expect(others.get("system:serviceaccount:kube-system:ebs-csi-node-sa")).toEqual(wanted(HOOK_PERMISSIONS));
   });
 
+  it("asks for the hook's rights as whom and where its pods run", async () => {
+    const subjects = new Set<string>();
+    const namespaces = new Set<string>();
+    const pod = driverPod({ namespace: "storage", serviceAccount: "csi" });
+    const { finding } = await only({
+      inspection: {
+        listDriverPods: async () => [pod],
+        reviewAccessOf: async ({ user }, { namespace = "" }) => {
+          subjects.add(user);
+          if (user !== "ebs-drain") namespaces.add(namespace);
+          return { allowed: user === "ebs-drain", reason: "" };
+        },
+      },
+    });
+    expect(subjects).toEqual(new Set(["ebs-drain", "system:serviceaccount:storage:csi"]));
+    expect(namespaces).toEqual(new Set(["", "storage", "default"]));
+    expect(finding?.fix).toContain("install rbac --for hook --namespace storage --service-account csi");
+  });
+
   it("tells a role that is missing for the functions from one that is missing for whoever asks", async () => {
     const group = await only({
       inspection: {
