@@ -119,6 +119,11 @@ export function toPortError(operation: string, error: unknown): PortError {
   return new PortError(kind, operation, `${operation}: ${text}`, { cause: error });
 }
 
+/** Auto Scaling knows no such group: it says so in words, under a code that it has for all kinds of refusals. */
+export function isUnknownGroup(error: unknown): boolean {
+  return error instanceof PortError && /AutoScalingGroup name not found/i.test(error.message);
+}
+
 function adviceFor(operation: string): string {
   const rules = IAM_RULES[operation] ?? [];
   return rules.length === 0 ? "" : `grant ${rules.map((rule) => rule.action).join(" and ")}: `;
@@ -126,8 +131,6 @@ function adviceFor(operation: string): string {
 
 function kindOf(error: unknown, code: string, message: string): FailureKind {
   if (/No active Lifecycle Action/i.test(message)) return "no-active-action";
-  // Auto Scaling's way to say it, under a code that it has for all kinds of refusals.
-  if (/^AutoScalingGroup name not found/i.test(message)) return "not-found";
   const names = [code, textOf(error, "name") ?? ""];
   const isOneOf = (codes: ReadonlySet<string>): boolean => names.some((name) => codes.has(name));
   if (isOneOf(THROTTLED)) return "throttled";

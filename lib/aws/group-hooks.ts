@@ -1,9 +1,8 @@
 /** Lifecycle hooks as groups have them. */
 import type { AutoScalingClient } from "@aws-sdk/client-auto-scaling";
 import { DescribeLifecycleHooksCommand } from "@aws-sdk/client-auto-scaling";
-import { PortError } from "../engine/errors.ts";
 import type { GroupHooksPort, GroupHookView } from "../engine/ports.ts";
-import { withPortErrors } from "./errors.ts";
+import { isUnknownGroup, withPortErrors } from "./errors.ts";
 
 /** Rejects with a PortError. */
 export function createGroupHooksPort(client: AutoScalingClient): GroupHooksPort {
@@ -28,6 +27,6 @@ async function describeHook(
 
 /** A group that is not there has no hook. */
 function whereNoGroup(error: unknown): undefined {
-  if (error instanceof PortError && error.kind === "not-found") return undefined;
+  if (isUnknownGroup(error)) return undefined;
   throw error;
 }
