@@ -14,7 +14,7 @@ export interface ScaleRun {
   readonly afterwards: readonly Request[];
   /** Seconds from the first scale-in to the last completed action. */
   readonly seconds: number;
-  /** At the end; the machines that went are gone by then. */
+  /** When it begins. */
   readonly nodes: number;
   readonly attachments: number;
 }
@@ -44,6 +44,8 @@ export async function runAtScale(size: ScaleSize): Promise<ScaleRun> {
   embed(world, { group: WORKERS.name });
   world.faults.onCall = (operation) => void requests.push({ at: world.clock.now(), operation });
   const begunAt = world.clock.now();
+  const nodes = world.cluster.nodes().length;
+  const attachments = world.cluster.api.attachments.list().length;
   for (const { options } of going) world.autoScaling.scaleIn(options.instance);
   const isDone = (): boolean => completionsOf(world).length === size.drained;
   for (let at = begunAt; at < begunAt + MOST && !isDone(); at += SECOND)
@@ -58,8 +60,8 @@ export async function runAtScale(size: ScaleSize): Promise<ScaleRun> {
     requests: requests.filter(({ at }) => at <= completedAt),
     afterwards: requests.filter(({ at }) => at > completedAt),
     seconds: (completedAt - begunAt) / SECOND,
-    nodes: world.cluster.nodes().length,
-    attachments: world.cluster.api.attachments.list().length,
+    nodes,
+    attachments,
   };
 }
 

@@ -20,6 +20,7 @@ const ACCEPTED: Verdict = { kind: "accepted" };
 export class AcceptedCommands {
   readonly #kubectl: string | undefined;
   readonly #helps = new Map<string, Promise<string>>();
+  #options: Promise<string> | undefined;
 
   constructor(kubectl: string | undefined) {
     this.#kubectl = kubectl;
@@ -94,9 +95,15 @@ export class AcceptedCommands {
     if (help === "") return refused(`kubectl has no command "${command.join(" ")}"`);
     return missingFlags(
       words,
-      `${help}\n${await this.#help([kubectl], ["options"])}`,
+      `${help}\n${await this.#globalOptions(kubectl)}`,
       `kubectl ${command.join(" ")}`,
     );
+  }
+
+  /** Of every command of kubectl; they have no help of their own. */
+  async #globalOptions(kubectl: string): Promise<string> {
+    this.#options ??= run(kubectl, ["options"]).then(({ stdout }) => stdout);
+    return this.#options;
   }
 
   /** Empty where the command is not there. */
@@ -137,9 +144,10 @@ async function flagsOfScript(script: string, words: readonly string[]): Promise<
   const source = (await Promise.all(names.map((name) => readFile(path.join(folder, name), "utf8")))).join(
     "\n",
   );
-  const missing = flagsOf(words).filter(
-    (flag) => !new RegExp(`["' ]?(--)?${escaped(flag.replace(/^--?/, ""))}["':]`).test(source),
-  );
+  const missing = flagsOf(words).filter((flag) => {
+    const name = escaped(flag.replace(/^--?/, ""));
+    return !new RegExp(`--${name}[ "'=]|["']${name}["']|\\b${name}: \\{ type: `).test(source);
+  });
   return missing.length === 0 ? ACCEPTED : refused(`${file} does not know ${missing.join(", ")}`);
 }
 
