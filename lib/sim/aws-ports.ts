@@ -94,10 +94,8 @@ function requireWellFormed(id: string): void {
 }
 
 function portErrorOf(operation: string, fault: Ec2Fault): PortError {
-  return new PortError(kindOf(fault), operation, `${fault.code}: ${fault.message}`, { cause: fault });
-}
-
-function kindOf({ message }: Ec2Fault): FailureKind {
-  if (message.startsWith("No active Lifecycle Action")) return "no-active-action";
-  return message.startsWith("AutoScalingGroup name not found") ? "not-found" : "rejected";
+  const kind: FailureKind = fault.message.startsWith("No active Lifecycle Action")
+    ? "no-active-action"
+    : "rejected";
+  return new PortError(kind, operation, `${fault.code}: ${fault.message}`, { cause: fault });
 }

@@ -160,12 +160,10 @@ export function describeAutoScalingContract(harnessOf: () => AwsHarness): void {
         ]);
       }));
 
-    test("a group that does not exist is not there, which is no action that is over", () =>
+    test("a group that does not exist is a fault of configuration, not an action that is over", () =>
       inTime(async (harness) => {
         const action = { ...(await waiting(harness)), group: "workers-z" };
-        await expect(harness.ports.autoScaling.heartbeat(action)).rejects.toMatchObject({
-          kind: "not-found",
-        });
+        await expect(harness.ports.autoScaling.heartbeat(action)).rejects.toMatchObject({ kind: "rejected" });
       }));
   });
 }
