@@ -97,7 +97,8 @@ async function receivedIn(
 }
 
 export type LimitedOutcome =
-  | { readonly kind: "ran" | "killed"; readonly peak: number }
+  /** `failed`: it was not killed, but could not do what it was asked either. */
+  | { readonly kind: "ran" | "killed" | "failed"; readonly peak: number }
   | { readonly kind: "impossible"; readonly reason: string };
 
 /** A hold with this many bytes of memory for everything. */
@@ -120,15 +121,20 @@ export async function limitedRound(
       () => true,
       () => false,
     );
-    await started.untilListed().catch((error: unknown) => {
-      if (!started.hasEnded) throw error;
-    });
+    // Whoever cannot read the list never says that it has.
+    const isListed = await Promise.race([
+      started.untilListed().then(
+        () => true,
+        () => false,
+      ),
+      answered,
+    ]);
     await delay(QUIET);
-    await detachAll(cluster, node.attachments);
-    const isAnswered = await answered;
+    if (isListed) await detachAll(cluster, node.attachments);
+    const isAnswered = isListed && (await answered);
     const { kills, peak } = await group.use();
-    if (!isAnswered && kills === 0) throw new Error(`${program.name} ended, and not for want of memory`);
-    return { kind: isAnswered ? "ran" : "killed", peak };
+    if (isAnswered) return { kind: "ran", peak };
+    return { kind: kills > 0 ? "killed" : "failed", peak };
   } finally {
     await started.stop();
     await group.remove();

@@ -77,6 +77,7 @@ describe("the targets of the hook", () => {
     [{ receivedWithoutList: 50_100 }, "received without the list: 50.1 kB, at most 50 kB"],
     [{ processor: 2.01 }, "CPU: 2.01 s, at most 2 s"],
     [{ limited: { kind: "killed", peak: 1 } }, "killed within the memory limit"],
+    [{ limited: { kind: "failed", peak: 1 } }, "failed within the memory limit"],
   ] as const)("are missed by %o", (change, told) => {
     expect(missedTargets({ ...GOOD, ...change })).toEqual([told]);
   });

@@ -75,7 +75,9 @@ export function missedTargets(figures: HookFigures): readonly string[] {
     ...targets
       .filter(([, value, most]) => value > most)
       .map(([name, value, most, unit]) => `${name}: ${digits(value)} ${unit}, at most ${most} ${unit}`),
-    ...(figures.limited.kind === "killed" ? ["killed within the memory limit"] : []),
+    ...(figures.limited.kind === "killed" || figures.limited.kind === "failed"
+      ? [`${figures.limited.kind} within the memory limit`]
+      : []),
   ];
 }
 
@@ -96,6 +98,8 @@ function limitedText(outcome: LimitedOutcome): string {
       return `ran, ${digits(outcome.peak / MB)} MB charged`;
     case "killed":
       return "**killed**";
+    case "failed":
+      return "**failed**";
     case "impossible":
       return "not tried";
     default:

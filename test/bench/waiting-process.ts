@@ -31,14 +31,12 @@ export class WaitingProcess {
   readonly #child: ChildProcess;
   readonly #port: number;
   readonly #messages: ReadonlySet<string>;
-  readonly #killAtExit = (): void => void this.#child.kill("SIGKILL");
 
   private constructor(child: ChildProcess, port: number, messages: ReadonlySet<string>) {
     this.#child = child;
     this.pid = child.pid ?? 0;
     this.#port = port;
     this.#messages = messages;
-    process.once("exit", this.#killAtExit);
   }
 
   /** Resolves when it listens, and its server has answered as to a kubelet's probe. */
@@ -54,6 +52,7 @@ export class WaitingProcess {
             env,
             stdio: [...stdio],
           });
+    endWithUs(child);
     const messages = new Set<string>();
     let port: number | undefined;
     createInterface({ input: child.stdout }).on("line", (line) => {
@@ -86,7 +85,6 @@ export class WaitingProcess {
   }
 
   async stop(): Promise<void> {
-    process.removeListener("exit", this.#killAtExit);
     if (this.hasEnded) return;
     const ended = new Promise((resolve) => this.#child.once("exit", resolve));
     this.#child.kill("SIGKILL");
@@ -106,6 +104,12 @@ export class WaitingProcess {
       asked.on("error", reject);
     });
   }
+}
+
+function endWithUs(child: ChildProcess): void {
+  const kill = (): void => void child.kill("SIGKILL");
+  process.once("exit", kill);
+  child.once("exit", () => process.removeListener("exit", kill));
 }
 
 function hasEnded(child: ChildProcess): boolean {

@@ -49,18 +49,24 @@ async function untilDetached(): Promise<void> {
   const left = new Set<string>();
   const nameOf = ({ metadata }: V1VolumeAttachment): string => metadata?.name ?? "";
   const isOurs = ({ spec }: V1VolumeAttachment): boolean => spec.nodeName === settings.node;
-  const allGone = new Promise<void>((resolve, reject) => {
-    informer.on("add", (attachment) => {
-      if (isOurs(attachment)) left.add(nameOf(attachment));
-    });
-    informer.on("delete", (attachment) => {
-      if (left.delete(nameOf(attachment)) && left.size === 0) resolve();
-    });
-    informer.on("error", reject);
+  let failure: unknown;
+  let end = (): void => {};
+  informer.on("add", (attachment) => {
+    if (isOurs(attachment)) left.add(nameOf(attachment));
+  });
+  informer.on("delete", (attachment) => {
+    left.delete(nameOf(attachment));
+    if (left.size === 0) end();
+  });
+  informer.on("error", (error: unknown) => {
+    failure = error ?? new Error("no reason given");
+    end();
   });
   await informer.start();
-  log("attachments listed");
-  if (left.size > 0) await allGone;
+  if (failure === undefined) log("attachments listed");
+  if (failure === undefined && left.size > 0) await new Promise<void>((resolve) => (end = resolve));
+  // A list that fails is told as an event only: start resolves all the same.
+  if (failure !== undefined) throw new Error("the attachments cannot be read", { cause: failure });
   await informer.stop();
 }
 
