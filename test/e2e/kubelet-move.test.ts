@@ -53,7 +53,7 @@ describe("a volume on a real node that is drained", () => {
       },
     ],
   ])(
-    "is free soon after the database has stopped, with the hook by %s (H5, H11)",
+    "is free soon after the database has stopped, with the hook by %s (C32, H5, H11)",
     async (_, name, install) => {
       await install();
       await stage.rolledOut();

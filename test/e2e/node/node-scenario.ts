@@ -50,6 +50,11 @@ export class NodeScenario {
     return new RegExp(`^attachment ${name}: gone`, "u");
   }
 
+  /** EC2's word that the real node's machine has the volume no more. */
+  get detached(): RegExp {
+    return new RegExp(`^${this.volumeId} EC2: detached ${this.stage.machine.instance}`, "u");
+  }
+
   /** As a node is drained: cordoned, then the database's pod and the driver's deleted at the same moment. */
   async goAway(): Promise<string> {
     const { stage } = this;
