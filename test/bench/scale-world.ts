@@ -32,6 +32,8 @@ export interface ScaleSize {
 const SEED = 1;
 /** After this much time every one of them is completed, or the bench says so. */
 const MOST = 30 * MINUTE;
+/** Virtual time in which instances have booted and registered; they take half a minute. */
+const JOINED_WITHIN = 5 * MINUTE;
 const ZONE = "eu-west-1a";
 
 export async function runAtScale(size: ScaleSize): Promise<ScaleRun> {
@@ -78,6 +80,14 @@ function completionsOf({ autoScaling }: World): readonly number[] {
 
 async function launch(world: World, count: number): Promise<readonly Kubelet[]> {
   const kubelets = Array.from({ length: count }, () => world.launchNode(WORKERS.name, { zone: ZONE }));
+  const names = new Set(kubelets.map(({ options }) => options.name));
+  const areReady = (): boolean =>
+    world.cluster.nodes().filter(({ name, ready }) => names.has(name) && ready.status === "True").length ===
+    count;
+  for (let wait = 0; wait < JOINED_WITHIN && !areReady(); wait += SECOND) {
+    await world.clock.advance(world.clock.now() + SECOND);
+  }
+  if (!areReady()) throw new Error(`not all of ${count} nodes are ready`);
   await world.settle();
   return kubelets;
 }
