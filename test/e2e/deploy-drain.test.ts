@@ -5,6 +5,7 @@ import { CLUSTER } from "./aws/account.ts";
 import type { DeployedFunctions } from "./aws/deployed-functions.ts";
 import { DeployedStage, SET_UP_MS } from "./aws/deployed-stage.ts";
 import { podSessionName, startHookOn } from "./aws/hook-on-node.ts";
+import { actionsOfRole } from "./aws/role-policies.ts";
 import { createAll } from "./create-all.ts";
 import { eventually } from "./eventually.ts";
 import { MachineScenario, seconds } from "./machine-scenario.ts";
@@ -42,6 +43,9 @@ it.concurrent("moves a volume off a scaled-in machine by what was deployed, with
     named: "token",
   });
   expect(detachedAt(volumeId, from)).toBeLessThan(completion.at);
+  await eventually("its end is followed up, too", async () =>
+    (await functions.executionsFor(from.instance)).some(({ name }) => name.startsWith("gone-")),
+  );
   expect(await functions.ended(from.instance)).toEqual(["lifecycle: completed", "gone: freed"]);
   console.log(
     `deployed: ${seconds(askedAt, attachedThere)} from the scale-in to the volume attached elsewhere`,
@@ -185,6 +189,32 @@ it("was refused nothing, and left nothing but the stopped executions' inputs beh
   expect(await functions.deadLetters("undelivered")).toEqual([]);
   const letters = await functions.deadLetters("unhandled");
   expect(letters.map(({ error }) => error)).toEqual(["stopped by a test", "stopped by a test"]);
+});
+
+/** Rights of the functions that no request of these tests needs, and why they are there. */
+const UNUSED = {
+  "autoscaling:DescribeAutoScalingInstances":
+    "asked where an action seems to be over: nobody else completes here",
+  "autoscaling:DescribeWarmPool": "asked of groups with a warm pool",
+  "lambda:GetDurableExecutionState": "asked where the state does not fit into the invocation",
+  "logs:CreateLogStream": "Lambda's own, in the function's name",
+  "logs:PutLogEvents": "Lambda's own, in the function's name",
+  "sqs:SendMessage": "Lambda's own, in the function's name",
+} as const;
+
+it("has no right that it does not use (C34)", async () => {
+  const { drainFunction, dispatchFunction } = functions.outputs;
+  const access = await stage.aws.accessSince(0);
+
+  for (const name of [drainFunction, dispatchFunction]) {
+    const granted = await actionsOfRole(stage.aws.client, await functions.roleOf(name));
+    const used = new Set(
+      access.filter(({ principal }) => principal.endsWith(`/${name}`)).map(({ action }) => action),
+    );
+    const unused = [...granted].filter((action) => !used.has(action) && !(action in UNUSED));
+    expect(unused).toEqual([]);
+    expect(used.size).toBeGreaterThan(3);
+  }
 });
 
 interface Database {

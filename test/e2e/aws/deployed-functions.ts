@@ -145,7 +145,7 @@ export class DeployedFunctions {
     const told = lines
       .flat()
       .filter((line) => JSON.stringify(line).includes(instance))
-      .map(({ observation: _, decision: __, ...line }) => JSON.stringify(line));
+      .map((line) => JSON.stringify({ ...line, observation: undefined, decision: undefined }));
     const executions = (await this.executionsFor(instance)).map((execution) => JSON.stringify(execution));
     return [...told, ...executions].join("\n");
   }

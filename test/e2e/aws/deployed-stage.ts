@@ -34,7 +34,8 @@ export const CONFIGURATION = {
   account: ACCOUNT,
   region: REGION,
   clusters: [{ name: CLUSTER, groups: [GROUP] }],
-  policy: { heartbeatTimeout: 120 },
+  // Whatever a test takes away or stops, no action runs out meanwhile.
+  policy: { heartbeatTimeout: 600 },
   monitoring: { alarmTopicArn: `arn:aws:sns:${REGION}:${ACCOUNT}:on-call` },
 } as const;
 

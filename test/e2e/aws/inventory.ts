@@ -1,4 +1,4 @@
-/** Everything that a deployment could leave behind in the account, by kind and name. */
+/** Everything that a deployment makes and could leave behind in the account, by kind and name. */
 import type { EKSClient } from "@aws-sdk/client-eks";
 import { ListAccessEntriesCommand, ListPodIdentityAssociationsCommand } from "@aws-sdk/client-eks";
 import type { LambdaClient } from "@aws-sdk/client-lambda";
@@ -28,8 +28,13 @@ export async function takeInventory({ root, eks, lambda, region }: InventoryClie
   );
   const { Schedules } = await getJson<{ Schedules: { Name: string }[] }>(root, "scheduler", "/schedules");
   const { Functions = [] } = await lambda.send(new ListFunctionsCommand({}));
-  const alarms = await callQuery(root, "monitoring", "DescribeAlarms");
-  const dashboards = await callQuery(root, "monitoring", "ListDashboards");
+  const alarms = await listAlarms(root);
+  const { DashboardEntries } = await callJson<{ DashboardEntries: { DashboardName: string }[] }>(
+    root,
+    "monitoring",
+    "ListDashboards",
+    {},
+  );
   const hooks = region.autoScaling
     .describeGroups()
     .flatMap((group) => group.hooks.map((hook) => `${group.name} ${hook.name}`));
@@ -40,13 +45,21 @@ export async function takeInventory({ root, eks, lambda, region }: InventoryClie
     queues: QueueUrls,
     "log groups": logGroups.map(({ logGroupName }) => logGroupName),
     roles: textsOf(await callQuery(root, "iam", "ListRoles"), "RoleName"),
-    policies: textsOf(await callQuery(root, "iam", "ListPolicies", { Scope: "Local" }), "PolicyName"),
-    alarms: textsOf(alarms, "AlarmName"),
-    dashboards: textsOf(dashboards, "DashboardName"),
+    alarms: alarms.map(({ AlarmName }) => AlarmName),
+    dashboards: DashboardEntries.map(({ DashboardName }) => DashboardName),
     "lifecycle hooks": hooks,
     ...(await clusterAccess(eks)),
   };
   return Object.fromEntries(Object.entries(found).map(([kind, names]) => [kind, names.toSorted()]));
+}
+
+export async function listAlarms(
+  root: RootClient,
+): Promise<readonly { readonly AlarmName: string; readonly AlarmDescription: string }[]> {
+  const { MetricAlarms } = await callJson<{
+    MetricAlarms: { AlarmName: string; AlarmDescription: string }[];
+  }>(root, "monitoring", "DescribeAlarms", { MaxRecords: 100 });
+  return MetricAlarms;
 }
 
 async function clusterAccess(eks: EKSClient): Promise<Inventory> {

@@ -141,6 +141,7 @@ export class LocalAws {
       BIND_HOST: "127.0.0.1",
       MINISTACK_HOST: "127.0.0.1",
       MINISTACK_ACCOUNT_ID: ACCOUNT,
+      MINISTACK_REGION: REGION,
       AWS_ENDPOINT_URL: this.url,
       AUTH: "true",
       // Lambda waits a minute and more before it repeats.

@@ -9,14 +9,11 @@ const JSON_SERVICES = {
   sqs: { target: "AmazonSQS", version: "1.0" },
   events: { target: "AWSEvents", version: "1.1" },
   logs: { target: "Logs_20140328", version: "1.1" },
+  monitoring: { target: "GraniteServiceVersion20100801", version: "1.0" },
 } as const;
 
 /** API versions of the services that take a form. */
-const QUERY_SERVICES = {
-  iam: "2010-05-08",
-  cloudformation: "2010-05-15",
-  monitoring: "2010-08-01",
-} as const;
+const QUERY_SERVICES = { iam: "2010-05-08" } as const;
 
 /** @throws with what the service said where it refuses */
 export async function callJson<T>(
