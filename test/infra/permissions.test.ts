@@ -119,11 +119,7 @@ describe("the permissions of the functions (C34)", () => {
   });
 
   it("cover every request that the adapters make of AWS, and no request that they do not", () => {
-    const requested = new Set(
-      readdirSync(new URL("../../lib/aws/", import.meta.url)).flatMap((file) =>
-        requestsIn(`lib/aws/${file}`),
-      ),
-    );
+    const requested = new Set(adaptersOfTheFunctions().flatMap(requestsIn));
     const granted = [...allowed(drainRole).keys(), ...allowed(dispatchRole).keys()].filter(
       (action) => ![...OF_LAMBDA, ...CHECKPOINTS].includes(action),
     );
@@ -138,6 +134,13 @@ function sourcesOf(...names: readonly string[]): string {
   return names
     .map((name) => readFileSync(new URL(`../../lib/engine/${name}.ts`, import.meta.url), "utf8"))
     .join("\n");
+}
+
+/** Those that the functions are composed of; others of the folder are the operator's, with the operator's rights. */
+function adaptersOfTheFunctions(): readonly string[] {
+  const folder = new URL("../../lambda/", import.meta.url);
+  const sources = readdirSync(folder).map((file) => readFileSync(new URL(file, folder), "utf8"));
+  return [...new Set(sources.flatMap((text) => text.match(/lib\/aws\/[\w-]+\.ts/g) ?? []))];
 }
 
 /** Names of the requests whose commands or paginators a file of the AWS adapters imports. */
