@@ -43,13 +43,13 @@ export class ShutdownMachine {
   }
 
   static async boot(stage: ShutdownStage, budget: ShutdownBudget): Promise<ShutdownMachine> {
-    const { controlPlane, region, image, install } = stage;
+    const { controlPlane, region, install } = stage;
     const instance = await region.launch(GROUP);
     const node = await startRealNode(controlPlane, {
       name: region.ec2.instance(instance)?.privateDnsName ?? "",
       instanceId: instance,
       zone: ZONE,
-      images: [image],
+      images: stage.images(),
       kubeletEnvironment: { DBUS_SYSTEM_BUS_ADDRESS: SYSTEM_BUS_ADDRESS },
     });
     try {

@@ -30,8 +30,8 @@ export class ShutdownStage {
   readonly fleet: KubeletFleet;
   readonly spare: Machine;
   readonly install: HookInstalls;
-  readonly image: HookImage;
   readonly #booted: ShutdownMachine[] = [];
+  #image: HookImage | undefined;
 
   private constructor(parts: {
     readonly controlPlane: ControlPlane;
@@ -39,14 +39,12 @@ export class ShutdownStage {
     readonly fleet: KubeletFleet;
     readonly spare: Machine;
     readonly install: HookInstalls;
-    readonly image: HookImage;
   }) {
     this.controlPlane = parts.controlPlane;
     this.region = parts.region;
     this.fleet = parts.fleet;
     this.spare = parts.spare;
     this.install = parts.install;
-    this.image = parts.image;
   }
 
   /** @param forceSeconds the attach/detach controller's wait before it detaches by force, instead of 360 */
@@ -60,8 +58,18 @@ export class ShutdownStage {
     const spare = await new Machines(region, fleet).launch({ scenario: "spare" });
     const install = await HookInstalls.create(controlPlane);
     await install.apply(chartAccount);
-    const image = await writeHookImage();
-    return new ShutdownStage({ controlPlane, region, fleet, spare, install, image });
+    return new ShutdownStage({ controlPlane, region, fleet, spare, install });
+  }
+
+  /** By the admission policy, for machines that boot from now on. */
+  async installHook({ critical }: ShutdownBudget): Promise<void> {
+    this.#image = await writeHookImage();
+    await this.install.byPolicy({ env: { EBS_DRAIN_HOOK_CRITICAL_BUDGET_SECONDS: String(critical) } });
+  }
+
+  /** What the next machine has besides the stand-ins. */
+  images(): readonly HookImage[] {
+    return this.#image === undefined ? [] : [this.#image];
   }
 
   /** The next machine, with the driver's node pod on it as it is installed now. */
@@ -86,7 +94,7 @@ export class ShutdownStage {
 
   async close(): Promise<void> {
     for (const machine of this.#booted) await machine.close();
-    await this.image.remove();
+    await this.#image?.remove();
     await this.region.close();
     try {
       await this.fleet.stop();
