@@ -1,5 +1,8 @@
 /** The real node that the other kubelet tests stand on: it starts, runs pods, and leaves nothing behind. */
-import { readdir, readFile } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Pod } from "./api-objects.ts";
@@ -51,10 +54,29 @@ describe("a real node", () => {
     await node.stop();
     const mounts = await readFile("/proc/self/mountinfo", "utf8");
     expect(mounts).not.toContain(folder);
-    const pids = (await readdir("/proc")).filter((name) => /^\d+$/u.test(name));
-    const reading = pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => ""));
-    expect((await Promise.all(reading)).filter((commandLine) => commandLine.includes(folder))).toEqual([]);
+    expect(await processesOf(folder)).toEqual([]);
     const groups = await readdir("/sys/fs/cgroup", { recursive: true });
     expect(groups.filter((name) => name.includes(`ebs-drain-e2e-${process.pid}`))).toEqual([]);
   });
+
+  it("ends with the process that started it, also where that is killed", async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), "ebs-drain-node-"));
+    const module = new URL("node/namespaces.ts", import.meta.url).href;
+    const script = `import { Namespaces } from ${JSON.stringify(module)};
+      await Namespaces.create(${JSON.stringify(folder)}, []);
+      console.log("up");`;
+    const starter = spawn(process.execPath, ["--input-type=module", "--eval", script]);
+    await once(starter.stdout, "data");
+    expect((await processesOf(folder)).length).toBeGreaterThan(1);
+    starter.kill("SIGKILL");
+    await eventually("nothing of it runs", async () => (await processesOf(folder)).length === 0);
+    await rm(folder, { recursive: true });
+  });
 });
+
+/** Command lines of this machine that name a folder. */
+async function processesOf(folder: string): Promise<readonly string[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/u.test(name));
+  const reading = pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => ""));
+  return (await Promise.all(reading)).filter((commandLine) => commandLine.includes(folder));
+}
