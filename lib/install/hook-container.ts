@@ -60,7 +60,7 @@ export function preStopPath(container: string): string {
   return `/pre-stop?container=${container}`;
 }
 
-/** No startupProbe, and no livenessProbe: a restart in a hold would end the hold (docs/decisions/0023-no-startup-probe.md). */
+/** No startupProbe, and no livenessProbe: a restart in a hold would end the hold (docs/decisions/0018-no-startup-probe.md). */
 export function hookContainer(install: HookInstall, place: ContainerPlace) {
   const { mounts, path } = place.socket;
   const fixed: readonly (readonly [string, Value])[] = [

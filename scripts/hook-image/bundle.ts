@@ -6,7 +6,7 @@ const repository = path.join(import.meta.dirname, "..", "..");
 
 /**
  * Writes `server.mjs`, and in files of their own what it loads only to complete a lifecycle action: source text that is loaded and never
- * run takes memory all the same (docs/decisions/0020-two-part-bundle.md).
+ * run takes memory all the same (docs/decisions/0015-two-part-bundle.md).
  * @returns names of the packages that are in it
  */
 export async function bundleHook(folder: string): Promise<readonly string[]> {
