@@ -82,6 +82,20 @@ export class ContainerRuntime {
     await this.ctr(["--namespace", "k8s.io", "tasks", "kill", "--signal", signal, containerId]);
   }
 
+  /** Ends a container at once; one that has ended by itself in the meantime is ended, too. */
+  async kill(containerId: string): Promise<void> {
+    try {
+      await this.signal(containerId, "SIGKILL");
+    } catch (error) {
+      if (await this.#isRunning(containerId)) throw error;
+    }
+  }
+
+  async #isRunning(containerId: string): Promise<boolean> {
+    const tasks = await this.ctr(["--namespace", "k8s.io", "tasks", "list"]);
+    return tasks.split("\n").some((line) => line.startsWith(containerId) && line.includes("RUNNING"));
+  }
+
   ctr(args: readonly string[]): Promise<string> {
     return this.#runtime.namespaces.run(this.#ctr, ["--address", RUNTIME_SOCKET, ...args]);
   }

@@ -144,7 +144,7 @@ export class NodeScenario {
     // Whatever it still has to do: nobody waits for it.
     for (const container of await stage.containersOf("db-0", name)) {
       const id = runtimeId(container);
-      if (id !== undefined && container.state?.running) await stage.node.runtime.signal(id, "SIGKILL");
+      if (id !== undefined && container.state?.running) await stage.node.runtime.kill(id);
     }
     await eventually(`no attachment of ${volumeId} is left`, async () => {
       const { items } = await api.list<{
