@@ -11,7 +11,7 @@ export default defineConfig({
           name: "unit",
           include: ["test/**/*.test.ts"],
           exclude: ["test/e2e/**"],
-          // No test replaces modules or keeps state in them: files share what they import, which is a third of the time otherwise.
+          // No test replaces modules, or keeps more in them than what it has played already: files share what they import, which is a third of the time otherwise.
           isolate: false,
           testTimeout: 60_000,
         },

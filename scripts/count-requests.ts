@@ -1,5 +1,5 @@
 /**
- * What a functions' log costs, counted: `npm start --silent -- --log | node scripts/count-requests.ts`, or a log taken from CloudWatch
+ * What the drains in a log of the functions cost, counted: `npm start --silent -- --log | node scripts/count-requests.ts`, or a log taken from CloudWatch
  * with one JSON object a line.
  */
 import { text } from "node:stream/consumers";

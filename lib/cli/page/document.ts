@@ -1,4 +1,4 @@
-/** `simulate --markup`: one page that needs nothing but itself. */
+/** `simulate --html`: one page that needs nothing but itself. */
 import { createHash } from "node:crypto";
 import { isoOf } from "../../drain/time.ts";
 import { factsOf } from "../facts.ts";

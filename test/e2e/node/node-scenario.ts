@@ -1,18 +1,13 @@
 /** One way in which a real node, or its CSI node pod, goes away, with a database on it that has a volume. */
-import { tmpdir } from "node:os";
-import path from "node:path";
 import { onTestFailed, onTestFinished } from "vitest";
 import { createAll, object } from "../create-all.ts";
 import { eventually } from "../eventually.ts";
 import { attachmentName, ebsDriver } from "../pod-volumes.ts";
-import { stateRoot } from "../run-settings.ts";
 import { statefulSet } from "../workloads.ts";
 import { type CsiPod, type NodeStage, runtimeId } from "./node-stage.ts";
 import { seconds } from "./node-timeline.ts";
 import { STAND_IN_IMAGE } from "./stand-in-image.ts";
-
-/** The folder for the timelines; else they lie with the run's logs and go with them. */
-const timelinesVariable = "EBS_DRAIN_TIMELINES";
+import { timelineFile } from "./timeline-file.ts";
 
 export class NodeScenario {
   readonly stage: NodeStage;
@@ -27,8 +22,7 @@ export class NodeScenario {
     this.stage = stage;
     this.name = name;
     this.volumeId = stage.stage.region.createVolume();
-    const folder = process.env[timelinesVariable] ?? path.join(stateRoot() ?? tmpdir(), "timelines");
-    this.#file = path.join(folder, `${name}.txt`);
+    this.#file = timelineFile(name);
   }
 
   /**
